@@ -1,7 +1,7 @@
 """How one link moves with its joint: local coordinates, tip map, energies, equations of motion."""
 
 from flexctl.body.body import Body, Local, free_length, link_section
-from flexctl.body.dynamics import BodyDynamics, body_dynamics, evaluate_body, local_coordinates
+from flexctl.body.dynamics import BodyDynamics, evaluate_body, local_coordinates
 from flexctl.body.foreshortening import shortening
 from flexctl.body.line import scales, spread
 from flexctl.body.motion import (
@@ -13,6 +13,7 @@ from flexctl.body.motion import (
     tip_turns,
 )
 from flexctl.body.rotation import Turn, VectorTurn, elementary_rotation
+from flexctl.body.segment import present
 
 __all__ = [
     "Body",
@@ -20,7 +21,6 @@ __all__ = [
     "Local",
     "Turn",
     "VectorTurn",
-    "body_dynamics",
     "cross_joint",
     "damping_matrix",
     "elementary_rotation",
@@ -30,6 +30,7 @@ __all__ = [
     "link_section",
     "local_coordinates",
     "move_body",
+    "present",
     "scales",
     "shortening",
     "slide_damping",

@@ -37,6 +37,8 @@ class Body:
     mixes
         For a sliding link whose modes follow its length: by direction, the mix of the plane's
         shapes by its coordinates; the plane's shapes are then the base of the mix.
+    symbolic, symbols
+        The link with symbols in place of its free numbers, and these (k, 1); None if it has none.
 
     Raises
     ------
@@ -47,6 +49,13 @@ class Body:
     link: Link
     planes: Mapping[str, Shapes]
     mixes: Mapping[str, LengthShapes] = field(default_factory=dict)
+    symbolic: Link | None = None
+    symbols: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+
+    @property
+    def numbers(self) -> Link:
+        """The link as expressions are made of it."""
+        return self.symbolic or self.link
 
     def __post_init__(self) -> None:
         """Check that every mix belongs to its plane."""

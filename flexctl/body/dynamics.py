@@ -76,10 +76,11 @@ def local_coordinates(body: Body, joint: ca.SX, elastic: ca.SX) -> ca.SX:
 
 
 def body_dynamics(body: Body) -> ca.Function:
-    """Make the CasADi function (e, e', w) -> fields of `BodyDynamics`, in their order.
+    """Make the CasADi function (e, e', w, numbers) -> fields of `BodyDynamics`, in their order.
 
     It is built once per body and evaluated with symbols: quantities that are zero in an arm, such
-    as the rotation out of the plane of a planar arm, then vanish from its expressions.
+    as the rotation out of the plane of a planar arm, then vanish from its expressions. The numbers
+    are the symbols of its link, see `Body.symbols`.
     """
     joint, joint_rate = ca.SX.sym("joint"), ca.SX.sym("joint_rate")
     elastic = ca.SX.sym("d", len(body.coordinates))
@@ -101,12 +102,13 @@ def body_dynamics(body: Body) -> ca.Function:
         "bending": motion.line.end_rotation,
     }
     dense = [ca.densify(outputs[name]) for name in _FIELDS]
-    return ca.Function("body", [e, e_rate, omega], dense, {"cse": True})
+    return ca.Function("body", [e, e_rate, omega, body.symbols], dense, {"cse": True})
 
 
-def evaluate_body(function: ca.Function, e: ca.SX, e_rate: ca.SX, omega: ca.SX) -> BodyDynamics:
+def evaluate_body(body: Body, e: ca.SX, e_rate: ca.SX, omega: ca.SX) -> BodyDynamics:
     """Evaluate `body_dynamics` with expressions."""
-    return BodyDynamics(**dict(zip(_FIELDS, function(e, e_rate, omega), strict=True)))
+    parts = body_dynamics(body)(e, e_rate, omega, body.symbols)
+    return BodyDynamics(**dict(zip(_FIELDS, parts, strict=True)))
 
 
 def _inertial(
@@ -116,11 +118,11 @@ def _inertial(
     n = 6 + e_rate.shape[0]
     M, bias = ca.SX.zeros(n, n), ca.SX.zeros(n)
     if body.sliding:
-        M[6, 6] += body.link.joint_inertia
+        M[6, 6] += body.numbers.joint_inertia
     for part in rigid_parts(body, local):
         point = _Equations(part.point, omega, e_rate)
         M, bias = M + point.M, bias + point.bias
-        J = ca.DM(part.inertia)
+        J = part.inertia
         M[3:6, 3:6] += ca.diag(J)
         bias[3:6] += ca.cross(omega, J * omega)
     if turning := section_turning(body):

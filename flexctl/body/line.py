@@ -12,7 +12,7 @@ import numpy as np
 from flexctl.beam import Shapes, density_rule, gauss, merged
 from flexctl.body.body import Body, Local, free_length
 from flexctl.body.foreshortening import shortening
-from flexctl.body.segment import Field, Fields, Segment, product_integral, sparse
+from flexctl.body.segment import Field, Fields, Segment, present, product_integral, sparse
 from flexctl.checks import Array
 from flexctl.model import TWIST
 
@@ -189,10 +189,10 @@ def _points(body: Body, local: Local) -> _Points:
 
 
 def _segments(body: Body, points: _Points, components: list[_Component]) -> tuple[Segment, ...]:
-    link = body.link
-    if body.on_axis or not link.mass_per_length:
+    link, density = body.link, body.numbers.mass_per_length
+    if body.on_axis or not present(density):
         return ()
-    free = _segment(link.mass_per_length * points.length, points, components)
+    free = _segment(density * points.length, points, components)
     if not body.sliding:
         return (free,)
     hidden = link.length - points.length
@@ -202,7 +202,7 @@ def _segments(body: Body, points: _Points, components: list[_Component]) -> tupl
         position=((xi[None, :] - 1, hidden),), velocity=((np.ones((1, 2)), points.slide),)
     )
     components = [axial if i == body.axis else _NOTHING for i in range(3)]
-    return free, _segment(link.mass_per_length * hidden, behind, components)
+    return free, _segment(density * hidden, behind, components)
 
 
 def _segment(density: ca.SX, points: _Points, components: list[_Component]) -> Segment:
@@ -239,7 +239,7 @@ def _strain_energy(body: Body, direction: str, delta: ca.SX, length: ca.SX) -> c
     if section.shear is not None:
         shear = Field(shapes=shapes.slope(xi) - shapes.rotation(xi), coordinates=delta)
         square += product_integral(shear, shear, weights * section.shear.at(xi))
-    return square / 2 * body.link.rigidities[direction] / length**3
+    return square / 2 * body.numbers.rigidities[direction] / length**3
 
 
 def _along(body: Body, points: _Points, deltas: Mapping[str, ca.SX]) -> tuple[_Component, ca.SX]:

@@ -17,9 +17,8 @@ from flexctl.beam import Beam, assemble_matrices, density_rule, modal_damping
 from flexctl.body.body import Body, Local, free_length, root_rotation
 from flexctl.body.line import Line, lay_line, spread
 from flexctl.body.rotation import Turn, VectorTurn, rotation_matrix, space_rate, vector_turn
-from flexctl.body.segment import Segment, point, sparse
+from flexctl.body.segment import Segment, point, present, sparse
 from flexctl.body.turning import section_turning
-from flexctl.checks import Array
 from flexctl.model import UNIFORM, Profile
 
 Twist = tuple[ca.SX, ca.SX]
@@ -80,7 +79,7 @@ class RigidPart:
     """A rigid piece of a body: a mass point at its centre of mass, and the inertia about it."""
 
     point: Segment
-    inertia: Array
+    inertia: ca.SX
 
     @property
     def mass(self) -> ca.SX:
@@ -94,7 +93,7 @@ class RigidPart:
 
     def kinetic(self, v: ca.SX, omega: ca.SX) -> ca.SX:
         """Kinetic energy [J] when the frame moves with v and omega, (3, 1) each."""
-        return self.point.kinetic(v, omega) + ca.dot(omega, ca.DM(self.inertia) * omega) / 2
+        return self.point.kinetic(v, omega) + ca.dot(omega, self.inertia * omega) / 2
 
 
 def joint_turn(body: Body, joint: ca.SX) -> Turn:
@@ -173,7 +172,7 @@ def damping_matrix(body: Body, joint: ca.SX) -> ca.SX:
     for direction in body.planes:
         size, D = _line_damping(body, direction, joint)
         S = spread(body, direction, free_length(body, joint))
-        blocks.append(size * (S.T @ sparse(D) @ S))
+        blocks.append(size * (S.T @ D @ S))
     return ca.diagcat(*blocks) if blocks else ca.SX(0, 0)
 
 
@@ -190,19 +189,25 @@ def slide_damping(body: Body, local: Local) -> tuple[ca.SX, ca.SX]:
         size, D = _line_damping(body, direction, local.joint)
         S = spread(body, direction, free_length(body, local.joint))
         change = ca.jacobian(S @ local.elastic[rows], local.joint)
-        own += size * (change.T @ ca.DM(D) @ change)
-        coupled[rows] = size * (S.T @ ca.DM(D) @ change)
+        own += size * (change.T @ D @ change)
+        coupled[rows] = size * (S.T @ D @ change)
     return own, coupled
 
 
-def _line_damping(body: Body, direction: str, joint: ca.SX) -> tuple[ca.SX, Array]:
+def _line_damping(body: Body, direction: str, joint: ca.SX) -> tuple[ca.SX, ca.SX | ca.DM]:
     """Damping sqrt(rho A EI) / l [N s/m] of one plane, and D_1 (k, k) of its shapes at l = 1."""
-    link, shapes = body.link, body.planes[direction]
+    shapes = body.planes[direction]
     section = body.section(direction)
     unit = Beam(length=1.0, mass_per_length=1.0, EI={direction: 1.0}, sections={direction: section})
-    D = modal_damping(assemble_matrices(unit, direction, shapes), link.damping_ratio)
-    stiffness = np.sqrt(link.mass_per_length * link.rigidities[direction])
-    return stiffness / free_length(body, joint), D
+    ratios, matrices = body.numbers.damping_ratio, assemble_matrices(unit, direction, shapes)
+    if any(isinstance(ratio, ca.SX) for ratio in ratios):
+        parts = [sparse(modal_damping(matrices, share)) for share in np.eye(len(ratios)).tolist()]
+        D = sum((r * part for r, part in zip(ratios, parts, strict=True)), ca.SX(*parts[0].shape))
+    else:
+        D = sparse(modal_damping(matrices, ratios))
+    size = body.numbers.mass_per_length * body.numbers.rigidities[direction]
+    root = ca.sqrt(size) if isinstance(size, ca.SX) else np.sqrt(size)
+    return root / free_length(body, joint), D
 
 
 def root_frame(body: Body) -> Frame:
@@ -226,7 +231,7 @@ def _offset(body: Body, bending: ca.SX) -> ca.SX:
 
 def _sliding_spin(body: Body, local: Local) -> ca.SX:
     """Energy 1/2 J l'^2 of the inertia that moves only with a sliding joint."""
-    inertia = body.link.joint_inertia if body.sliding else 0.0
+    inertia = body.numbers.joint_inertia if body.sliding else 0.0
     return inertia * local.joint_rate**2 / 2
 
 
@@ -241,17 +246,18 @@ def _moments(density: Profile) -> tuple[float, float]:
 
 def rigid_parts(body: Body, local: Local) -> list[RigidPart]:
     """Pieces with mass that do not bend: the hub, and a rigid link along the joint axis."""
-    link, parts = body.link, []
+    link, hub, parts = body.link, body.numbers.hub, []
     hub_origin = ca.vertcat(0, 0, free_length(body, local.joint) if body.sliding else link.dh.d)
     rate = ca.vertcat(0, 0, local.joint_rate if body.sliding else 0)
-    if link.hub.mass or any(link.hub.inertia):
+    if present(hub.mass, *hub.inertia):
         com = hub_origin + ca.SX(ca.DM(link.hub.com))
-        hub = point(link.hub.mass, com, rate)
-        parts.append(RigidPart(point=hub, inertia=np.array(link.hub.inertia)))
-    if body.on_axis and link.mass_per_length:
-        mass, length = link.mass_per_length * link.length, np.copysign(link.length, link.dh.d)
+        inertia = ca.SX(ca.vertcat(*hub.inertia))
+        parts.append(RigidPart(point=point(hub.mass, com, rate), inertia=inertia))
+    density = body.numbers.mass_per_length
+    if body.on_axis and present(density):
+        mass, length = density * link.length, np.copysign(link.length, link.dh.d)
         centre, spread = _moments(link.profile("mass_per_length"))
         middle = point(mass, ca.vertcat(0, 0, length * centre), ca.SX.zeros(3))
-        inertia = mass * link.length**2 * spread * np.array([1.0, 1.0, 0.0])
+        inertia = ca.SX(mass * link.length**2 * spread * ca.DM([1.0, 1.0, 0.0]))
         parts.append(RigidPart(point=middle, inertia=inertia))
     return parts

@@ -81,6 +81,11 @@ def sparse(values: Array) -> ca.DM:
     return ca.sparsify(ca.DM(np.where(np.abs(snapped) > NEGLIGIBLE * largest, snapped, 0.0)))
 
 
+def present(*numbers: ca.SX | float) -> bool:
+    """Whether any of these numbers is not zero, or a symbol that need not be."""
+    return any(isinstance(number, ca.SX) or number != 0 for number in numbers)
+
+
 Fields = tuple[Field, Field, Field]
 """Components along x, y, z."""
 
@@ -164,7 +169,7 @@ class Segment:
         return self.density * gram_product(a, b, self.weights)
 
 
-def point(mass: float, position: ca.SX, rate: ca.SX) -> Segment:
+def point(mass: ca.SX | float, position: ca.SX, rate: ca.SX) -> Segment:
     """Mass point at `position` (3, 1) [m] that moves at `rate` (3, 1) [m/s] and has no drift."""
     one = np.ones((1, 1))
 

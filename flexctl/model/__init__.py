@@ -41,16 +41,20 @@ from flexctl.model.record import BasisChoice, Solver, Unquoted, pick_basis, show
 from flexctl.model.refusals import build, build_file, nearest, refuse
 from flexctl.model.samples import Samples, load_ratios, load_samples
 from flexctl.model.settings import (
+    DESIGN_TABLES,
     apply_settings,
+    design_value,
     has_number,
     only_number,
     scaled,
     setting_value,
     with_options,
+    with_value,
 )
 from flexctl.model.units import FACTOR, unit_of
 
 __all__ = [
+    "DESIGN_TABLES",
     "FACTOR",
     "METHODS",
     "TWIST",
@@ -81,6 +85,7 @@ __all__ = [
     "build",
     "build_file",
     "check_design",
+    "design_value",
     "drafts",
     "find_method",
     "has_number",
@@ -113,6 +118,7 @@ __all__ = [
     "with_damping",
     "with_inertia",
     "with_options",
+    "with_value",
     "without_damping",
     "write_sealed",
     "written_ratios",

@@ -198,7 +198,7 @@ class Link(Record):
     def rigidities(self) -> Mapping[str, float]:
         """EI by direction and, of a line that twists, GJ as "twist" [N m^2]: the means."""
         GJ = self.torsion.GJ if self.torsion else None
-        return {**self.EI, **({TWIST: GJ} if GJ else {})}
+        return {**self.EI, **({} if GJ is None else {TWIST: GJ})}
 
     @property
     def flexible(self) -> bool:

@@ -13,11 +13,28 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from flexctl.errors import InputError
 from flexctl.model.arm import Arm
+from flexctl.model.design import Design
 from flexctl.model.link import Link
 from flexctl.model.record import NOTHING, Unquoted, printable
 from flexctl.model.refusals import build_file, known_keys, nearest, refuse
+
+DESIGN_TABLES = (
+    "gains",
+    "second_loop",
+    "slow_loop",
+    "fast_loop",
+    "observer",
+    "reference",
+    "loop",
+    "options",
+    "state_space",
+)
+"""Tables of a design file, whose numbers may be varied like those of an arm."""
 
 _ROOTS = ("gravity", "base", "payload", "truth")
 _FACTOR = re.compile(r"\*(?P<factor>\S+)|(?P<percent>[+-]\S+)%")
@@ -255,3 +272,37 @@ def _keep_length_and_a_equal(arm: Arm, table: dict[str, Any], targets: set[_Targ
             dh.pop("a", None)
         elif a_set and not length_set:
             written["length"] = dh.get("a")
+
+
+def with_value(design: Design, key: str, value: ArrayLike, *, factor: bool = False) -> Design:
+    """Return a design with one number of its file changed, and checked anew as a whole.
+
+    `factor` multiplies what the file has, or the default, in place of setting it. An array is set
+    as a whole.
+
+    Raises
+    ------
+    InputError
+        If there is no table of that name, nothing to multiply, or the design that comes out is
+        refused.
+    """
+    table = design.table()
+    *above, last = key.split(".")
+    inner: Any = table
+    for name in above:
+        inner = inner.get(name) if isinstance(inner, dict) else None
+    if factor and not has_number(design_value(design, key)):
+        raise InputError(f"{design.label}: {key}: expected numbers to scale, got nothing")
+    if not isinstance(inner, dict):
+        raise InputError(f"{design.label}: {key}: expected a table {'.'.join(above)}, got nothing")
+    own = scaled(design_value(design, key), float(np.asarray(value))) if factor else None
+    inner[last] = own if factor else np.asarray(value, dtype=float).tolist()
+    return build_file(Design, table, design.name, design.path)
+
+
+def design_value(design: Design, key: str) -> object:
+    """Return what a key of a design stands for, be it written or a default; None if nothing."""
+    value: Any = design.model_dump(by_alias=True)
+    for name in key.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value

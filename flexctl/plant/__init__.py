@@ -1,10 +1,15 @@
 """How the arm moves: equations of motion as CasADi functions, linearisation, kinematics."""
 
 from flexctl.plant.buckling import LoadShares, load_shares, missing_terms
-from flexctl.plant.compilation import Evaluator, backend, compile_functions
+from flexctl.plant.compilation import Evaluator, backend, cached_function, compile_functions
 from flexctl.plant.elimination import eliminate
 from flexctl.plant.equilibrium import find_equilibrium
-from flexctl.plant.library_cache import cached_library, find_compiler, source_digest
+from flexctl.plant.library_cache import (
+    cached_library,
+    compiles,
+    find_compiler,
+    source_digest,
+)
 from flexctl.plant.linearisation import LinearPlant, linear_model, linearise
 from flexctl.plant.modal_analysis import (
     LOAD_TERMS,
@@ -16,6 +21,7 @@ from flexctl.plant.modal_analysis import (
     tip_loads,
 )
 from flexctl.plant.operations import Operations, count_operations, count_written_out, lower_triangle
+from flexctl.plant.parameters import known_numbers, nonzero_numbers
 from flexctl.plant.plant import Plant, assemble_plant
 from flexctl.plant.python_control import state_space
 from flexctl.plant.sliding import followed_range
@@ -35,8 +41,10 @@ __all__ = [
     "assemble_plant",
     "assumed_poses",
     "backend",
+    "cached_function",
     "cached_library",
     "compile_functions",
+    "compiles",
     "count_operations",
     "count_written_out",
     "eliminate",
@@ -44,6 +52,7 @@ __all__ = [
     "find_equilibrium",
     "followed_range",
     "inspect_arm",
+    "known_numbers",
     "linear_model",
     "linearise",
     "load_in_units",
@@ -51,6 +60,7 @@ __all__ = [
     "loads_in_pose",
     "lower_triangle",
     "missing_terms",
+    "nonzero_numbers",
     "require_inertia",
     "source_digest",
     "state_space",

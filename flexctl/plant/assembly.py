@@ -50,7 +50,7 @@ def _mixes(arm: Arm, j: int, basis: BasisChoice) -> dict[str, LengthShapes]:
 
 
 def _shapes(arm: Arm, j: int, direction: str, basis: BasisChoice) -> Shapes:
-    tip = tip_load(arm, j, direction)
+    tip = _no_load(arm, j) if basis.kind == "elements" else tip_load(arm, j, direction)
     section = link_section(arm.links[j], direction)
     shapes = basis_shapes(basis.kind, basis.order, direction, tip, section)
     if basis.drop_above is None:
@@ -58,6 +58,13 @@ def _shapes(arm: Arm, j: int, direction: str, basis: BasisChoice) -> Shapes:
     # a line's modes are slowest at its greatest free length
     longest = Body(link=arm.links[j], planes={}).beam(arm.links[j].length)
     return drop_above(shapes, longest, direction, basis.drop_above)
+
+
+def _no_load(arm: Arm, j: int) -> TipLoad:
+    """Return no load, for elements, which assume none; an impossible pose of one is refused."""
+    if choice := arm.links[j].tip_load:
+        reference_joints(arm, choice.reference_pose)
+    return TipLoad()
 
 
 def tip_load(arm: Arm, j: int, direction: str) -> TipLoad:

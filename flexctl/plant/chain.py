@@ -12,7 +12,6 @@ from flexctl.body import (
     BodyDynamics,
     Turn,
     VectorTurn,
-    body_dynamics,
     evaluate_body,
     joint_turn,
     local_coordinates,
@@ -63,9 +62,9 @@ class Stage:
         return f"joint{self.joint + 1}"
 
     @property
-    def hinge_inertia(self) -> float:
+    def hinge_inertia(self) -> ca.SX | float:
         """Inertia J [kg m^2] on a revolute joint's own rate; a sliding joint's is in its M."""
-        return 0.0 if self.body.sliding else self.body.link.joint_inertia
+        return 0.0 if self.body.sliding else self.body.numbers.joint_inertia
 
     @property
     def elastic_rows(self) -> range:
@@ -115,7 +114,7 @@ def sweep(bodies: Sequence[Body], q: ca.SX, v: ca.SX) -> Sweep:
         carrier_rate = before.into(omega)
         omega = carrier_rate + spin
         e, e_rate = (local_coordinates(body, x[j], rows(x, elastic)) for x in (q, v))
-        dynamics = evaluate_body(body_dynamics(body), e, e_rate, omega)
+        dynamics = evaluate_body(body, e, e_rate, omega)
         stage = Stage(
             body=body,
             joint=j,

@@ -7,6 +7,7 @@ graphs. FLEXCTL_CC names the compiler ("none" for the virtual machine), FLEXCTL_
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -15,7 +16,13 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.errors import InputError
-from flexctl.plant.library_cache import cached_library, find_compiler, why_not_compiled
+from flexctl.model import read_sealed, write_sealed
+from flexctl.plant.library_cache import (
+    cache_folder,
+    cached_library,
+    find_compiler,
+    why_not_compiled,
+)
 
 
 def backend(*, interpreted: bool = False) -> str:
@@ -52,6 +59,27 @@ def compile_functions(content: str, build: Callable[[], Sequence[ca.Function]]) 
         return source
 
     return cached_library(content, generate)
+
+
+def cached_function(content: str, make: Callable[[], ca.Function]) -> ca.Function:
+    """Return a function in CasADi's own form: from the cache, or made and kept there.
+
+    To write down the equations of an arm takes a hundred times as long as to read them. `content`
+    is everything that determines the function, as text. Where the cache cannot be used, the
+    function is made.
+    """
+    key = hashlib.sha256(f"{ca.CasadiMeta.version()} {content}".encode()).hexdigest()[:32]
+    try:
+        kept = cache_folder() / f"{key}.casadi"
+        return ca.Function.deserialize(read_sealed(kept).decode())
+    except (OSError, ValueError, RuntimeError):  # missing, truncated or foreign
+        function = make()
+    try:
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        write_sealed(cache_folder() / f"{key}.casadi", function.serialize().encode())
+    except OSError:  # then it is made again next time; compilation says that the cache fails
+        pass
+    return function
 
 
 class Evaluator:
@@ -134,7 +162,10 @@ def load_evaluators(
 
     def make(name: str) -> Evaluator:
         path = None if interpreted else library(group[name])
-        function = functions[name] if path is None else ca.external(name, str(path))
+        if path is None:
+            function = cached_function(f"{name} {content}", lambda: functions[name])
+        else:
+            function = ca.external(name, str(path))
         return Evaluator(function, matrix=name in matrices)
 
     return _OnDemand(make)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from flexctl.body import present
 from flexctl.errors import ComputationError
 
 _MOST_UNKNOWNS = 150  # a sixth of its cube is half a million operations
@@ -127,7 +128,7 @@ class Hinge:
     """
 
     axis: int
-    spin: float
+    spin: ca.SX | float
     inverse: ca.SX
     shares: Mapping[int, ca.SX]
     own: ca.SX
@@ -156,12 +157,12 @@ class Hinge:
             remaining -= share * x[row]
         return (
             (remaining - self.own * y, remaining + (1 - self.own) * y)
-            if self.spin
+            if present(self.spin)
             else (remaining - y, remaining)
         )
 
 
-def release_hinge(H: ca.SX, axis: int, spin: float, name: str) -> Hinge:
+def release_hinge(H: ca.SX, axis: int, spin: ca.SX | float, name: str) -> Hinge:
     """Let a body turn about an axis on a hinge with inertia J = `spin`.
 
     The apparent inertia about the axis is written as J H_aa / (H_aa + J): the form J - J^2 / (H_aa

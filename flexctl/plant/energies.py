@@ -19,7 +19,7 @@ from flexctl.body import (
 from flexctl.model import Arm
 from flexctl.plant.chain import rows
 from flexctl.plant.flexible_joint import joint_damping, make_sprung_joints
-from flexctl.plant.payload import base_pose, gravity_vector, payload_energy, payload_mass
+from flexctl.plant.payload import base_pose, gravity_vector, payload_energy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,17 +58,15 @@ def chain_energies(
     bodies: Sequence[Body],
     q: ca.SX,
     v: ca.SX,
-    free: Mapping[str, ca.SX] | None = None,
 ) -> Energies:
     """Compose the bodies' energies into those of the arm.
 
     Coordinates are q = [joint variables; rotor angles; elastic coordinates, body by body], v their
-    rates (n, 1). `free` has the numbers of the arm that are symbols, by key; see `payload`.
+    rates (n, 1). Numbers of the arm and of its bodies may be symbols; see `parameters`.
     """
-    free = free or {}
     sprung = make_sprung_joints(bodies, q, v)
     R, p = base_pose(arm)
-    g = gravity_vector(arm, free)
+    g = gravity_vector(arm)
     twist = (ca.SX.zeros(3), ca.SX.zeros(3))
     kinetic = strain = gravity = ca.SX(0)
     damping, slides = [joint_damping(bodies)], []
@@ -96,8 +94,8 @@ def chain_energies(
             slopes[f"{body.link.name}.{direction}"] = motion.line.slope[direction]
         turn, (tip_v, tip_omega) = motion.rotation, motion.twist
         R, p, twist = R @ turn, p + R @ motion.position, (turn.T @ tip_v, turn.T @ tip_omega)
-    kinetic += payload_energy(arm.payload, *twist, free)
-    gravity -= payload_mass(arm.payload, free) * ca.dot(g, p + R @ ca.SX(ca.DM(arm.payload.com)))
+    kinetic += payload_energy(arm.payload, *twist)
+    gravity -= arm.payload.mass * ca.dot(g, p + R @ ca.SX(ca.DM(arm.payload.com)))
     return Energies(
         kinetic=kinetic,
         strain=strain,
@@ -123,4 +121,4 @@ def _with_slides(D: ca.SX, slides: Sequence[tuple[int, slice, ca.SX, ca.SX]]) ->
 
 def _joint_spin(body: Body, rate: ca.SX) -> ca.SX:
     """Energy 1/2 J rate^2 of the inertia that turns only with a revolute joint [J]."""
-    return ca.SX(0) if body.sliding else body.link.joint_inertia * rate**2 / 2
+    return ca.SX(0) if body.sliding else body.numbers.joint_inertia * rate**2 / 2

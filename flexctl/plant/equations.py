@@ -12,6 +12,7 @@ from functools import cached_property
 
 import casadi as ca
 
+from flexctl.model import Arm
 from flexctl.plant.elimination import Elimination, eliminate
 from flexctl.plant.energies import Energies
 from flexctl.plant.lagrange import Lagrange
@@ -40,8 +41,10 @@ class Equations:
     parts, errors
         Strain energy [J] of every part of the stiffness, and its relative error [-], (p, 1) each,
         of a model with stiffness errors; else empty.
+    arm
+        The arm with symbols in place of its free numbers.
     free
-        Numbers of the arm that are inputs of every function (k, 1); symbols, see `payload`.
+        These symbols (k, 1): an input of every function; see `parameters`.
     """
 
     q: ca.SX
@@ -51,6 +54,7 @@ class Equations:
     B: ca.SX
     engine: Recursion | Lagrange
     sum_up: Callable[[], Energies]
+    arm: Arm
     parts: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     errors: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     free: ca.SX = field(default_factory=lambda: ca.SX(0, 1))

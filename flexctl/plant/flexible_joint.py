@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from flexctl.body import Body
+from flexctl.body import Body, present
 from flexctl.model import FlexibleJoint
 
 
@@ -89,11 +89,11 @@ def make_sprung_joints(bodies: Sequence[Body], q: ca.SX, v: ca.SX) -> dict[int, 
     """Return the flexible joints, by index, at q and v (n, 1), with rotors after the joints."""
     sprung, row = {}, len(bodies)
     for j, body in enumerate(bodies):
-        if body.link.flexible_joint is None:
+        if body.numbers.flexible_joint is None:
             continue
         sprung[j] = SprungJoint(
             row=row,
-            data=body.link.flexible_joint,
+            data=body.numbers.flexible_joint,
             wind_up=q[row] - q[j],
             wind_up_rate=v[row] - v[j],
             rate=v[row],
@@ -104,12 +104,12 @@ def make_sprung_joints(bodies: Sequence[Body], q: ca.SX, v: ca.SX) -> dict[int, 
 
 def joint_damping(bodies: Sequence[Body]) -> ca.SX:
     """Damping matrix (m + r, m + r) of the springs, on joint variables and rotor angles."""
-    by_joint = {j: body.link.flexible_joint for j, body in enumerate(bodies)}
+    by_joint = {j: body.numbers.flexible_joint for j, body in enumerate(bodies)}
     springs = [(j, spring) for j, spring in by_joint.items() if spring is not None]
     m, size = len(bodies), len(bodies) + len(springs)
     D = ca.SX(size, size)
     for row, (j, spring) in enumerate(springs, start=m):
-        if spring.damping:
+        if present(spring.damping):
             D[j, j] = D[row, row] = spring.damping
             D[j, row] = D[row, j] = -spring.damping
     return D

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import casadi as ca
 
+from flexctl.plant.compilation import Evaluator
 from flexctl.plant.equations import Equations
 
 LIBRARIES = (
@@ -55,13 +56,15 @@ class PlantFunctions(Mapping[str, ca.Function]):
     """Equations of motion and their CasADi functions with dense results, built on first use.
 
     Inputs and outputs are named as in `_TABLE`. Unknown errors of the stiffness and free numbers of
-    the arm are the last inputs of every function.
+    the arm are the last inputs of every function. `evaluators` has what calls them, by the way in
+    which they are evaluated and the cache that they come from.
     """
 
     def __init__(self, make: Callable[[], Equations]) -> None:
         """Keep the builder of the equations."""
         self._make = make
         self._made: dict[str, ca.Function] = {}
+        self.evaluators: dict[str, Mapping[str, Evaluator]] = {}
 
     @cached_property
     def equations(self) -> Equations:

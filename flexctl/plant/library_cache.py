@@ -153,7 +153,9 @@ def why_not_compiled() -> str:
     return _Trouble.everywhere
 
 
-def cached_library(content: str, generate: Callable[[Path], Path]) -> Path | None:
+def cached_library(
+    content: str, generate: Callable[[Path], Path], flags: tuple[str, ...] = ()
+) -> Path | None:
     """Find a shared library in the cache, or compile it there; None if nothing is compiled.
 
     If the cache cannot be used, libraries go to a temporary folder of the process; if there is none
@@ -167,34 +169,40 @@ def cached_library(content: str, generate: Callable[[Path], Path]) -> Path | Non
     generate
         Writes the C source into a folder and returns its path; called only when there is no such
         library.
+    flags
+        Of the compiler, beside its level; a part of the key.
     """
     if why_not_compiled():
         return None
     compiler = find_compiler() or ""
     machine = f"{platform.machine()} {sys.platform} CasADi {ca.CasadiMeta.version()}"
-    key = "\n".join([compiler, repr((_LEVELS, _FLAGS)), machine, content])
+    key = "\n".join([compiler, repr((_LEVELS, _FLAGS, flags)), machine, content])
     name = f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
     try:
         kept = cache_folder() / name
         if _is_loaded(kept):
             return kept
         if not _Trouble.cache:
-            return _build(kept, generate, compiler)
+            return _build(kept, generate, compiler, flags)
         reason = _Trouble.cache
     except (OSError, _CompilerError) as error:
         reason = _words(error)
-    return _build_aside(name, generate, compiler, reason)
+    return _build_aside(name, generate, compiler, flags, reason)
 
 
 def _build_aside(
-    name: str, generate: Callable[[Path], Path], compiler: str, reason: str
+    name: str,
+    generate: Callable[[Path], Path],
+    compiler: str,
+    flags: tuple[str, ...],
+    reason: str,
 ) -> Path | None:
     """Compile for this process only, as the cache failed for `reason`; None if that fails too."""
     where = os.environ.get("FLEXCTL_CACHE") or "the user's cache folder"
     trouble = f"compile cache {where}: cannot be used ({reason})"
     try:
         aside = _own_folder() / name
-        built = aside if _is_loaded(aside) else _build(aside, generate, compiler)
+        built = aside if _is_loaded(aside) else _build(aside, generate, compiler, flags)
     except OSError as error:
         _Trouble.everywhere = "no folder to compile into"
         _warn(f"{trouble}, nor a temporary folder ({_words(error)}): not compiled, slower")
@@ -248,7 +256,9 @@ def _is_loaded(library: Path) -> bool:
     return True
 
 
-def _build(library: Path, generate: Callable[[Path], Path], compiler: str) -> Path:
+def _build(
+    library: Path, generate: Callable[[Path], Path], compiler: str, flags: tuple[str, ...]
+) -> Path:
     """Compile a library, seal it and load it.
 
     Raises OSError when it cannot be written, or cannot be loaded from its folder. Raises
@@ -257,7 +267,7 @@ def _build(library: Path, generate: Callable[[Path], Path], compiler: str) -> Pa
     library.parent.mkdir(parents=True, exist_ok=True)
     _sweep(library.parent)
     with tempfile.TemporaryDirectory(dir=library.parent, prefix=_BUILDING) as folder:
-        code = compile_source(generate(Path(folder)), compiler).read_bytes()
+        code = compile_source(generate(Path(folder)), compiler, flags).read_bytes()
     write_sealed(library, code)
     if not _is_loaded(library):
         raise OSError("what was compiled there cannot be loaded")
@@ -274,7 +284,22 @@ def _sweep(folder: Path) -> None:
             continue
 
 
-def compile_source(source: Path, compiler: str) -> Path:
+@functools.cache
+def compiles(text: str, flags: tuple[str, ...], compiler: str | None) -> bool:
+    """Whether a compiler builds this C source with these flags, and the library can be loaded."""
+    if compiler is None:
+        return False
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder) / "trial.c"
+            source.write_text(text)
+            ct.CDLL(str(compile_source(source, compiler, flags)))
+    except (OSError, _CompilerError):
+        return False
+    return True
+
+
+def compile_source(source: Path, compiler: str, flags: tuple[str, ...] = ()) -> Path:
     """Compile one C file into a shared library beside it.
 
     Raises OSError when the disk is full. Raises _CompilerError when the compiler fails otherwise.
@@ -282,7 +307,7 @@ def compile_source(source: Path, compiler: str) -> Path:
     size = source.stat().st_size
     level = next((level for most, level in _LEVELS if size <= most), "-O0")
     built = source.with_suffix(".so")
-    command = [compiler, level, *_FLAGS, "-o", str(built), str(source), "-lm"]
+    command = [compiler, level, *_FLAGS, *flags, "-o", str(built), str(source), "-lm"]
     # its own files beside the source, its messages in English
     environment = os.environ | {"TMPDIR": str(source.parent), "LC_ALL": "C"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -24,7 +25,13 @@ from flexctl.plant.equations import Equations
 from flexctl.plant.functions import LIBRARIES, MATRICES, PlantFunctions, share_functions
 from flexctl.plant.lagrange import Lagrange
 from flexctl.plant.library_cache import record_digest, source_digest
-from flexctl.plant.parameters import check_parameters, make_symbols, pack_numbers
+from flexctl.plant.parameters import (
+    blank_numbers,
+    change_numbers,
+    expand_names,
+    pack_numbers,
+    with_symbols,
+)
 from flexctl.plant.python_control import nonlinear_system
 from flexctl.plant.recursion import Recursion
 from flexctl.plant.sliding import check_followed, followed_range
@@ -62,9 +69,8 @@ class Plant(Summary):
     stiffness_error
         Relative errors of the stiffness K_hat of this model; None: no errors.
     parameters
-        Numbers of the arm that are free, by key: last input of every CasADi function.
-    values
-        Their values (k,), for the numeric methods; see `at`.
+        Names of the k numbers of the arm that are free; together they are the last input of every
+        CasADi function. Numeric methods take them from `arm`; see `at`.
 
     Examples
     --------
@@ -81,7 +87,6 @@ class Plant(Summary):
     interpreted: bool = False
     stiffness_error: StiffnessError | None = None
     parameters: tuple[str, ...] = ()
-    values: tuple[float, ...] = ()
 
     def __repr__(self) -> str:
         return f"Plant({self.arm.name}, {self.basis.label}, n={self.n}, m={self.m})"
@@ -98,21 +103,34 @@ class Plant(Summary):
         }
 
     def at(self, values: Mapping[str, ArrayLike]) -> Plant:
-        """Return the plant with values of its free numbers, by key; others keep the file's.
+        """Return the plant with other values of free numbers, by key; the rest stays as it is.
 
-        It shares all functions with this one. Raises InputError for a number that is not free.
+        It shares all functions with this one. Shapes of modes that assume a tip load stay those of
+        this plant. Raises InputError for a number that is not free.
         """
-        numbers = pack_numbers(self.arm, self.parameters, values)
-        other = replace(self, values=tuple(numbers.tolist()))
-        # the functions hold for all values: cached properties are in __dict__
-        _ = self.functions
-        kept = {
-            k: v
-            for k, v in self.__dict__.items()
-            if isinstance(vars(Plant).get(k), cached_property)
-        }
-        other.__dict__.update(kept)
+        arm = change_numbers(self.arm, self.parameters, values)
+        bodies = tuple(
+            replace(body, link=link) for body, link in zip(self.bodies, arm.links, strict=True)
+        )
+        other = replace(self, arm=arm, bodies=bodies)
+        for name in ("functions", "content"):  # they hold for all values
+            other.__dict__[name] = getattr(self, name)
         return other
+
+    @cached_property
+    def folded(self) -> Plant:
+        """The plant with all numbers as constants in its functions, as operations are counted."""
+        return replace(self, parameters=()) if self.parameters else self
+
+    @property
+    def has_unknown_errors(self) -> bool:
+        """Whether errors of the stiffness are an input of all functions."""
+        return bool(self.stiffness_error and self.stiffness_error.unknown and self.stiffness_parts)
+
+    @cached_property
+    def numbers(self) -> Array:
+        """Values (k,) of the free numbers."""
+        return pack_numbers(self.arm, self.parameters)
 
     @cached_property
     def joints(self) -> tuple[str, ...]:
@@ -193,7 +211,11 @@ class Plant(Summary):
         """
         wrong = f" {self.stiffness_error!r}" if self.stiffness_error else ""
         free = f" free {self.parameters}" if self.parameters else ""
-        arm, bodies = self.arm.model_dump_json(exclude=_WORDS), record_digest(self.bodies)
+        arm, links = blank_numbers(self.arm, self.parameters, [body.link for body in self.bodies])
+        bodies = record_digest(
+            [(k, b.planes, b.mixes) for b, k in zip(self.bodies, links, strict=True)]
+        )
+        arm = arm.model_dump_json(exclude=_WORDS)
         return f"{source_digest()} {self.engine} {arm} {self.basis!r} {bodies}{wrong}{free}"
 
     @cached_property
@@ -212,7 +234,8 @@ class Plant(Summary):
 
     @cached_property
     def _any_payload(self) -> Plant:
-        return replace(self, parameters=("payload.mass", "payload.inertia"), interpreted=True)
+        load = expand_names(self.arm, ("payload.mass", "payload.inertia"))
+        return replace(self, parameters=load, interpreted=True)
 
     @property
     def equations(self) -> Equations:
@@ -235,26 +258,41 @@ class Plant(Summary):
     def _make_equations(self) -> Equations:
         q, v = ca.SX.sym("q", self.n), ca.SX.sym("v", self.n)
         B = ca.SX(ca.sparsify(ca.DM(self.B)))
-        free = make_symbols(self.parameters)
-        sum_up = cache(lambda: chain_energies(self.arm, self.bodies, q, v, free))
+        arm, bodies, free = self._with_symbols()
+        sum_up = cache(lambda: chain_energies(arm, bodies, q, v))
         engine = (
-            Recursion(arm=self.arm, bodies=self.bodies, q=q, v=v, free=free)
+            Recursion(arm=arm, bodies=bodies, q=q, v=v)
             if self.engine == "recursion"
             else Lagrange(energies=sum_up(), q=q, v=v, coordinates=self.coordinates, B=B)
         )
         a, tau = ca.SX.sym("a", self.n), ca.SX.sym("tau", self.m)
-        wrong = self._wrong_stiffness(q) if self.stiffness_error else {}
-        numbers = ca.vertcat(ca.SX(0, 1), *free.values())
+        wrong = self._wrong_stiffness(bodies, q) if self.stiffness_error else {}
         return Equations(
-            q=q, v=v, a=a, tau=tau, B=B, engine=engine, sum_up=sum_up, free=numbers, **wrong
+            q=q, v=v, a=a, tau=tau, B=B, engine=engine, sum_up=sum_up, arm=arm, free=free, **wrong
         )
 
-    def _wrong_stiffness(self, q: ca.SX) -> dict[str, ca.SX]:
+    def _with_symbols(self) -> tuple[Arm, tuple[Body, ...], ca.SX]:
+        """Return arm and bodies with symbols in place of the free numbers, and the symbols."""
+        if not self.parameters:
+            return self.arm, self.bodies, ca.SX(0, 1)
+        arm, free = with_symbols(self.arm, self.parameters)
+        bodies = []
+        for body, link in zip(self.bodies, arm.links, strict=True):
+            own = [
+                symbol
+                for name, symbol in zip(self.parameters, ca.vertsplit(free), strict=True)
+                if name.startswith(f"{body.link.name}.")
+            ]
+            symbols = ca.vertcat(ca.SX(0, 1), *own)
+            bodies.append(replace(body, symbolic=link, symbols=symbols))
+        return arm, tuple(bodies), free
+
+    def _wrong_stiffness(self, bodies: tuple[Body, ...], q: ca.SX) -> dict[str, ca.SX]:
         """Strain energies of the parts of the stiffness and their errors, symbols where unknown."""
         values = self.stiffness_error.values if self.stiffness_error else None
         size = len(self.stiffness_parts)
         errors = ca.SX.sym("stiffness_error", size) if values is None else ca.SX(ca.DM(values))
-        return {"parts": part_energies(self.bodies, q), "errors": errors}
+        return {"parts": part_energies(bodies, q), "errors": errors}
 
     @property
     def unknown(self) -> list[ca.SX]:
@@ -269,17 +307,21 @@ class Plant(Summary):
     @cached_property
     def functions(self) -> Mapping[str, Evaluator]:
         """Evaluators of the functions that have a method, compiled where a compiler is found."""
-        return load_evaluators(
-            self.content,
-            LIBRARIES,
-            self.casadi_functions,
-            matrices=MATRICES,
-            interpreted=self.interpreted,
-        )
+        known = self.casadi_functions.evaluators
+        how = f"{self.backend} {os.environ.get('FLEXCTL_CACHE')}"
+        if how not in known:
+            known[how] = load_evaluators(
+                self.content,
+                LIBRARIES,
+                self.casadi_functions,
+                matrices=MATRICES,
+                interpreted=self.interpreted,
+            )
+        return known[how]
 
     def _call(self, name: str, *arguments: Array) -> Any:
         """Evaluate a function; the values of the free numbers, if any, are its last argument."""
-        free = (np.array(self.values),) if self.parameters else ()
+        free = (self.numbers,) if self.parameters else ()
         return self.functions[name](*arguments, *free)
 
     @property
@@ -454,7 +496,8 @@ def assemble_plant(
     stiffness_error
         Relative errors of the stiffness of a controller's model; see `Plant`.
     parameters
-        Numbers of the arm that stay free, such as ``payload.mass``; see `Plant.at`.
+        Numbers of the arm that stay free, by their keys, such as ``payload.mass`` or
+        ``link1.EI.y``; see `Plant.at`.
 
     Raises
     ------
@@ -474,7 +517,7 @@ def assemble_plant(
         raise InputError(
             f"engine: expected one of {', '.join(get_args(EngineName))}, got {engine!r}"
         )
-    check_parameters(parameters)
+    parameters = expand_names(arm, parameters)
     bodies = assemble_bodies(arm, basis)
     if stiffness_error:
         stiffness_error.require_size(len(stiffness_parts(bodies)))
@@ -486,5 +529,4 @@ def assemble_plant(
         interpreted=interpreted,
         stiffness_error=stiffness_error,
         parameters=parameters,
-        values=tuple(pack_numbers(arm, parameters, {}).tolist()),
     )

@@ -11,8 +11,8 @@ mass matrix O(n^2), inverse dynamics O(n). Sources: [MS], [Featherstone08].
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import casadi as ca
@@ -22,21 +22,20 @@ from flexctl.model import Arm
 from flexctl.plant.chain import AXIS, Stage, Sweep, rows, sweep
 from flexctl.plant.elimination import Elimination, Hinge, eliminate, release_hinge
 from flexctl.plant.flexible_joint import SprungJoint
-from flexctl.plant.payload import base_pose, gravity_vector, payload_matrix
+from flexctl.plant.payload import base_pose, gravity_vector, payload_inertia
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recursion:
     """The recursive engine of an arm at coordinates q and rates v (n, 1).
 
-    `free` has the numbers of the arm that are symbols, by key; see `payload`.
+    Numbers of the arm and of its bodies may be symbols; see `parameters`.
     """
 
     arm: Arm
     bodies: Sequence[Body]
     q: ca.SX
     v: ca.SX
-    free: Mapping[str, ca.SX] = field(default_factory=dict)
 
     @property
     def _n(self) -> int:
@@ -49,11 +48,11 @@ class Recursion:
     @cached_property
     def _base(self) -> ca.SX:
         """Acceleration of the base [m/s^2] that is equivalent to gravity, in its axes (3, 1)."""
-        return base_pose(self.arm)[0].T @ -gravity_vector(self.arm, self.free)
+        return base_pose(self.arm)[0].T @ -gravity_vector(self.arm)
 
     @cached_property
     def _payload(self) -> ca.SX:
-        return payload_matrix(self.arm.payload, self.free)
+        return payload_inertia(self.arm.payload)
 
     @cached_property
     def _payload_wrench(self) -> ca.SX:

@@ -77,7 +77,7 @@ def part_energies(bodies: Sequence[Body], q: ca.SX) -> ca.SX:
 def _springs(bodies: Sequence[Body], q: ca.SX) -> Iterator[ca.SX]:
     row = len(bodies)
     for j, body in enumerate(bodies):
-        if spring := body.link.flexible_joint:
+        if spring := body.numbers.flexible_joint:
             yield spring.stiffness * (q[row] - q[j]) ** 2 / 2
             row += 1
 
@@ -88,7 +88,7 @@ def _modes(bodies: Sequence[Body], q: ca.SX) -> Iterator[ca.SX]:
         length = free_length(body, q[j])
         for direction, rows in body.rows.items():
             squares = _squares(body, direction, length, q[start:][rows])
-            yield body.link.rigidities[direction] / length**3 * squares / 2
+            yield body.numbers.rigidities[direction] / length**3 * squares / 2
         start += len(body.coordinates)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,8 +33,8 @@ def check_slopes(plant: Plant, q: Array) -> None:
     """
     if not np.any(q[plant.rigid :]):
         return
-    fixed = replace(plant.nominal, parameters=(), values=()) if plant.parameters else plant.nominal
-    slopes = np.array(fixed.casadi_functions["deflections"](q)[1]).ravel()
+    last = [plant.numbers] if plant.parameters else []
+    slopes = np.array(plant.nominal.casadi_functions["deflections"](q, *last)[1]).ravel()
     steepest = int(np.abs(slopes).argmax())
     if abs(slopes[steepest]) > STEEPEST:
         line = plant.lines[steepest]

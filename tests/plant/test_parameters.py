@@ -70,7 +70,11 @@ def test_values_share_the_functions(pair):
     [
         (("payload.masss",), {}, "nearest: payload.mass"),
         (("payload.mass",) * 2, {}, "each name once"),
-        (("payload.mass",), {"payload.inertia": (0, 0, 0)}, "expected values of payload.mass"),
+        (
+            ("payload.mass",),
+            {"payload.inertia": (0, 0, 0)},
+            "expected numbers of single-link-hub that are free",
+        ),
         (NAMES, {"payload.inertia": 0.1}, "payload.inertia"),
         (NAMES, {"payload.mass": np.nan}, "payload.mass"),
     ],
