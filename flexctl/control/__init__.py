@@ -6,7 +6,7 @@ from flexctl.control.controller import (
     design_on,
     gains_used,
 )
-from flexctl.control.laws import ExternalLaw, LawParts, law_inputs, law_signals
+from flexctl.control.laws import ExternalLaw, LawParts, Recipe, law_inputs, law_signals, share_law
 from flexctl.control.measured_signals import TIP, gauge_names, plain_name
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.saturation import limit_torque, torque_limits
@@ -20,6 +20,7 @@ __all__ = [
     "Controller",
     "ExternalLaw",
     "LawParts",
+    "Recipe",
     "ReferenceMotion",
     "TwoTimeScales",
     "design_controller",
@@ -35,6 +36,7 @@ __all__ = [
     "passive_rows",
     "plain_name",
     "separate_time_scales",
+    "share_law",
     "slow_fast_map",
     "torque_limits",
     "wrap_controller",

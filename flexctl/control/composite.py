@@ -8,8 +8,16 @@ import casadi as ca
 import numpy as np
 
 from flexctl.beam import chebyshev_sum
+from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback, make_fast_loop
-from flexctl.control.laws import LawParts, Signals, constant, law_signals, per_joint, rigid_forces
+from flexctl.control.laws import (
+    LawParts,
+    Recipe,
+    Signals,
+    constant,
+    joint_gains,
+    rigid_forces,
+)
 from flexctl.control.reference import ReferenceMotion
 from flexctl.control.singular_perturbation import separate_time_scales, slow_fast_map
 from flexctl.model import Design, SlowAngle
@@ -32,55 +40,86 @@ def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> L
     InputError when the arm is rigid.
     """
     separate_time_scales(plant.nominal, reference.final, design.slow_angle)  # refuses a rigid arm
-    signals, loop = law_signals(plant, integral=False), design.fast_loop
-    y, rate, u = _slow_motion(plant, signals, design)
-    forces = rigid_forces(plant, y, rate, u)
-    T = constant(slow_fast_map(plant, design.slow_angle))
-    tau = T[:, : plant.m].T @ forces
+    loop, angle = design.fast_loop, design.slow_angle
+    numbers = joint_gains(design.joint_gains, plant.m)
+    numbers.pop("Gi", None)
     fast = make_fast_loop(plant.nominal, design, loop, reference) if loop else None
-    if loop and fast:
-        z_qs = _quasi_steady(plant, T, y, tau, forces) if loop.quasi_steady else 0
-        gains = chebyshev_sum([ca.DM(g) for g in fast.gains], 2 * _share(signals, reference) - 1)
-        W = constant(fast.scales.W)
-        tau -= gains @ ca.vertcat(W @ signals.q - z_qs, W @ signals.v)
+    quasi_steady = bool(loop and loop.quasi_steady)
+    if fast:
+        numbers |= {f"gains{k}": gains for k, gains in enumerate(fast.gains)}
+        if len(fast.gains) > 1:
+            numbers |= _path(reference)
+        if quasi_steady and _constant_stiffness(plant):
+            numbers["compliance"] = _compliance(plant, reference, angle)
+
+    def write(plant: Plant, signals: Signals) -> ca.Function:
+        y, rate, u = _slow_motion(plant, signals, angle)
+        forces = rigid_forces(plant, y, rate, u)
+        T = constant(slow_fast_map(plant, angle))
+        tau = T[:, : plant.m].T @ forces
+        if fast:
+            z_qs = _quasi_steady(plant, signals, T, y, tau, forces) if quasi_steady else 0
+            gains = [signals.numbers[f"gains{k}"] for k in range(len(fast.gains))]
+            G = chebyshev_sum(gains, 2 * _share(signals) - 1) if len(gains) > 1 else gains[0]
+            W = constant(fast.scales.W)
+            tau -= G @ ca.vertcat(W @ signals.q - z_qs, W @ signals.v)
+        return signals.law(tau)
+
+    structure = (angle, quasi_steady, fast is not None)
     return LawParts(
-        law=signals.law(tau),
+        law=Recipe(write=write, numbers=numbers, structure=structure),
         n_state=0,
         fast=fast,
         assumptions=tuple(_assumptions(plant, design, fast)),
     )
 
 
-def _slow_motion(plant: Plant, signals: Signals, design: Design) -> tuple[ca.SX, ca.SX, ca.SX]:
+def _slow_motion(plant: Plant, signals: Signals, angle: SlowAngle) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Measured slow coordinates y, y' and u = a_d - Gv e' - Gp e, their demand of y''; (m, 1)."""
-    m, gains = plant.m, design.joint_gains
-    Gp, Gv = (ca.DM(per_joint(g, m)) for g in (gains.Gp, gains.Gv))
-    if design.slow_angle == "link":
-        rows, (y_d, rate_d, a_d) = list(range(m)), (signals.q_d, signals.v_d, signals.a_d)
+    Gp, Gv = signals.numbers["Gp"], signals.numbers["Gv"]
+    if angle == "link":
+        rows, (y_d, rate_d, a_d) = list(range(plant.m)), (signals.q_d, signals.v_d, signals.a_d)
     else:
         rows, (y_d, rate_d, a_d) = list(signals.drives), signals.driven
     y, rate = signals.q[rows], signals.v[rows]
     return y, rate, a_d - Gv * (rate - rate_d) - Gp * (y - y_d)
 
 
-def _quasi_steady(plant: Plant, T: ca.SX, y: ca.SX, tau: ca.SX, forces: ca.SX) -> ca.SX:
+def _quasi_steady(
+    plant: Plant, signals: Signals, T: ca.SX, y: ca.SX, tau: ca.SX, forces: ca.SX
+) -> ca.SX:
     """z_qs (n_z, 1): quasi-steady deflection of springs and links in the slow motion."""
     m, e = plant.m, plant.equations
     T_z = T[:, m:]
     load = T_z.T @ (constant(plant.B) @ tau - forces)
+    if "compliance" in signals.numbers and not plant.has_unknown_errors:
+        return signals.numbers["compliance"] @ load
     K = ca.substitute(ca.jacobian(e.k, e.q), e.q, ca.densify(T[:, :m] @ y))
-    K_z = ca.sparsify(ca.simplify(T_z.T @ K @ T_z))
-    if not ca.symvar(K_z):
-        return ca.DM(np.linalg.inv(np.array(ca.evalf(K_z)))) @ load
-    D, LT, order = ca.ldl(K_z)
+    D, LT, order = ca.ldl(ca.sparsify(ca.simplify(T_z.T @ K @ T_z)))
     return ca.ldl_solve(load, D, LT, order)
 
 
-def _share(signals: Signals, reference: ReferenceMotion) -> ca.SX:
-    """Path parameter p in [0, 1] of the desired joint variables, from start to end."""
+def _constant_stiffness(plant: Plant) -> bool:
+    """Whether the stiffness is a number: no link slides, and none of its errors is unknown."""
+    return not plant.has_unknown_errors and not any(body.sliding for body in plant.bodies)
+
+
+def _compliance(plant: Plant, reference: ReferenceMotion, angle: SlowAngle) -> Array:
+    """Inverse K_z^-1 (n_z, n_z) of the stiffness of springs and links."""
+    T_z = slow_fast_map(plant, angle)[:, plant.m :]
+    K = plant.elastic_stiffness(plant.straight(reference.final))
+    return np.linalg.inv(T_z.T @ K @ T_z)
+
+
+def _path(reference: ReferenceMotion) -> dict[str, Array]:
+    """Start (m,) of the reference and the gradient (m,) of the path parameter from it."""
     way = reference.final - reference.start
-    along = way / max(float(way @ way), np.finfo(float).tiny)
-    share = ca.DM(along).T @ (signals.q_d - ca.DM(reference.start))
+    return {"start": reference.start, "along": way / max(float(way @ way), np.finfo(float).tiny)}
+
+
+def _share(signals: Signals) -> ca.SX:
+    """Path parameter p in [0, 1] of the desired joint variables, from start to end."""
+    share = signals.numbers["along"].T @ (signals.q_d - signals.numbers["start"])
     return ca.fmin(ca.fmax(share, 0), 1)
 
 

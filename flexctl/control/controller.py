@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -9,11 +10,20 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback
-from flexctl.control.laws import ExternalLaw, check_law, input_symbols
+from flexctl.control.laws import (
+    ExternalLaw,
+    Recipe,
+    check_law,
+    input_symbols,
+    law_function,
+    law_key,
+    share_law,
+)
 from flexctl.control.lqr import StateFeedback
 from flexctl.control.method_law import law_of_method
 from flexctl.control.observer import Observer, design_observer, observed_law
@@ -28,8 +38,17 @@ from flexctl.model import (
     load_design,
     load_matrices,
     load_model,
+    with_value,
 )
-from flexctl.plant import Plant, StiffnessError, assemble_plant
+from flexctl.plant import (
+    Evaluator,
+    Plant,
+    StiffnessError,
+    assemble_plant,
+    backend,
+    compile_functions,
+    nonzero_numbers,
+)
 from flexctl.records import Summary
 
 
@@ -45,13 +64,8 @@ class Controller(Summary):
         Design plant; the law measures its q and v.
     reference
         Desired motion.
-    law
-        CasADi function (s, z, q_d, v_d, a_d, q, v) -> (tau, z_rate): weight s [-] of the second
-        loop (0 in the gross motion, 1 after the switch), state z (n_z,) of the law, desired motion
-        and measured q, v (n,), or for an external law its measured positions and their rates (p,);
-        torques tau (m,) and dz/dt (n_z,). Torques are not limited here, except with an observer,
-        which uses the limited torques. Unknown errors of the stiffness are the last input; see
-        `StiffnessError`.
+    recipe
+        The law as a recipe, or as a function; see `law` and `function`.
     n_state
         Number n_z of states: integrals, 0 or m, then the observer's estimate, 2n; or the states of
         an external law.
@@ -66,7 +80,7 @@ class Controller(Summary):
     external
         Properties of an external law; None for a law of this library.
     unlimited
-        `law` without torque limits, if `law` includes them, else None.
+        `recipe` without torque limits, if the law includes them, else None.
     assumptions
         Assumptions of the design, in sentences.
 
@@ -80,7 +94,7 @@ class Controller(Summary):
     design: Design
     plant: Plant
     reference: ReferenceMotion
-    law: ca.Function
+    recipe: ca.Function | Recipe
     n_state: int
     torque_limit: Array
     feedback: StateFeedback | None
@@ -88,7 +102,7 @@ class Controller(Summary):
     assumptions: tuple[str, ...]
     observer: Observer | None = None
     external: ExternalLaw | None = None
-    unlimited: ca.Function | None = None
+    unlimited: ca.Function | Recipe | None = None
 
     def __repr__(self) -> str:
         return (
@@ -111,8 +125,68 @@ class Controller(Summary):
         }
 
     def __post_init__(self) -> None:
-        check_law(self.plant, self.law, n_state=self.n_state, measured=len(self.measured))
+        if not isinstance(self.recipe, Recipe):
+            self._check(self.recipe)
         checks.shape("reference.final", self.reference.final, (self.plant.m,))
+
+    def at(self, of_arm: Mapping[str, ArrayLike], of_design: Mapping[str, ArrayLike]) -> Controller:
+        """Return the controller designed with other numbers of its arm and its design, by key.
+
+        See `Plant.at`; raises InputError and DesignError as `design_controller`.
+        """
+        plant = self.plant.at(of_arm) if of_arm else self.plant
+        design = self.design
+        for key, value in of_design.items():
+            design = with_value(design, key, value)
+        return design_on(plant, design)
+
+    def _check(self, law: ca.Function) -> None:
+        own = self.recipe.n_numbers if isinstance(self.recipe, Recipe) else 0
+        measured = len(self.measured)
+        check_law(self.plant, law, n_state=self.n_state, measured=measured, numbers=own)
+
+    @cached_property
+    def law(self) -> ca.Function:
+        """CasADi function (s, z, q_d, v_d, a_d, q, v) -> (tau, z_rate), all numbers folded in.
+
+        Weight s [-] of the second loop (0 in the gross motion, 1 after the switch), state z (n_z,)
+        of the law, desired motion and measured q, v (n,), or for an external law its measured
+        positions and their rates (p,); torques tau (m,) and dz/dt (n_z,). Torques are not limited
+        here, except with an observer, which uses the limited torques. Unknown errors of the
+        stiffness are the last input; see `StiffnessError`.
+        """
+        if isinstance(self.recipe, Recipe):
+            return self.recipe.folded(self.plant)
+        if not len(self.numbers):
+            return self.recipe
+        *inputs, _ = input_symbols(self.recipe)
+        tau, z_rate = self.recipe.call([*inputs, ca.SX(self.numbers)])
+        return law_function(inputs, tau, z_rate)
+
+    @cached_property
+    def function(self) -> ca.Function:
+        """The same with the `numbers` of design plant and law as the last input, if there are any.
+
+        Controllers that differ only in these numbers share it.
+        """
+        if not isinstance(self.recipe, Recipe):
+            return self.recipe
+        function = self.recipe.function(self.plant)
+        self._check(function)
+        return function
+
+    @cached_property
+    def numbers(self) -> Array:
+        """Values (k,) of the numbers that are the last input of `function`."""
+        if isinstance(self.recipe, Recipe):
+            return self.recipe.column(self.plant)
+        takes_none = self.recipe.n_in() == 7 + self.plant.has_unknown_errors
+        return np.zeros(0) if takes_none else self.plant.numbers
+
+    @cached_property
+    def key(self) -> str:
+        """Everything that determines `function`, as text."""
+        return law_key(self.recipe, self.plant)
 
     @property
     def name(self) -> str:
@@ -172,31 +246,66 @@ class Controller(Summary):
 
     @cached_property
     def law_jacobian(self) -> ca.Function:
-        """Inputs of `law` -> derivatives of tau by [q; v] and z, and of dz/dt by the same.
+        """Inputs of `function` -> derivatives of tau by [q; v] and z, and of dz/dt by the same.
 
         Of the sizes (m, 2n), (m, n_z), (n_z, 2n), (n_z, n_z), with p for n of an external law.
         """
         n = 2 * len(self.measured)
-        inputs, slopes = self._slopes((5, 6, 1))
-        outputs = [ca.densify(block) for J in slopes for block in (J[:, :n], J[:, n:])]
-        return ca.Function("law_jacobian", inputs, outputs, {"cse": True})
+
+        def make() -> ca.Function:
+            inputs, slopes = self._slopes((5, 6, 1))
+            outputs = [ca.densify(block) for J in slopes for block in (J[:, :n], J[:, n:])]
+            return ca.Function("law_jacobian", inputs, outputs, {"cse": True})
+
+        return share_law(f"jacobian {self.key}", make)
 
     @cached_property
     def law_by_reference(self) -> ca.Function:
-        """Inputs of `law` -> derivatives of tau (m, 3m) and dz/dt (n_z, 3m) by [q_d; v_d; a_d]."""
-        inputs, slopes = self._slopes((2, 3, 4))
-        return ca.Function("law_by_reference", inputs, list(map(ca.densify, slopes)), {"cse": True})
+        """Inputs of `function` -> derivatives of tau and dz/dt by [q_d; v_d; a_d].
+
+        Of the sizes (m, 3m) and (n_z, 3m).
+        """
+
+        def make() -> ca.Function:
+            inputs, slopes = self._slopes((2, 3, 4))
+            outputs = [ca.densify(J) for J in slopes]
+            return ca.Function("law_by_reference", inputs, outputs, {"cse": True})
+
+        return share_law(f"by reference {self.key}", make)
+
+    def evaluate(self, name: str, *arguments: ArrayLike) -> tuple[Array, ...]:
+        """Evaluate `function` ("law"), `law_jacobian` or `law_by_reference` with the numbers.
+
+        The arguments are those of `law`. Compiled unless the design plant stays interpreted.
+        """
+        last = (self.numbers,) if len(self.numbers) else ()
+        first, *others = self._evaluator(name)(*map(np.asarray, arguments), *last)
+        return (np.asarray(first), *map(np.asarray, others))
+
+    def _evaluator(self, name: str) -> Evaluator:
+        interpreted, matrices = self.plant.interpreted, name != "law"
+
+        def make() -> Evaluator:
+            build = {"law": lambda: self.function, "law_jacobian": lambda: self.law_jacobian}
+            build["law_by_reference"] = lambda: self.law_by_reference
+            compiles = not interpreted and name != "law_by_reference"
+            key = f"{name} {self.key}"
+            path = compile_functions(key, lambda: [build[name]()]) if compiles else None
+            function = build[name]() if path is None else ca.external(name, str(path))
+            return Evaluator(function, matrix=matrices)
+
+        return share_law(f"evaluator {name} {interpreted} {backend()} {self.key}", make)
 
     def _slopes(self, by: tuple[int, ...]) -> tuple[list[ca.SX], list[ca.SX]]:
-        """Symbols of all inputs of `law`, and the derivatives of both results by some of them."""
-        inputs = input_symbols(self.law)
+        """Symbols of all inputs of `function`, and derivatives of both results by some of them."""
+        inputs = input_symbols(self.function)
         state = ca.vertcat(*(inputs[k] for k in by))
-        return inputs, [ca.jacobian(part, state) for part in self.law(*inputs)]
+        return inputs, [ca.jacobian(part, state) for part in self.function(*inputs)]
 
     @cached_property
     def collocated(self) -> bool:
         """Whether the law uses only the coordinates on which the torques act."""
-        read = [self.law.jac_sparsity(row, column) for row in (0, 1) for column in (5, 6)]
+        read = [self.function.jac_sparsity(row, column) for row in (0, 1) for column in (5, 6)]
         entries = {column for part in read for column in part.get_triplet()[1]}
         drives = {self.plant.coordinates[row] for row in self.plant.drives}
         return {self.measured[column] for column in entries} <= drives
@@ -204,7 +313,9 @@ class Controller(Summary):
     @cached_property
     def without_limits(self) -> Controller:
         """The controller with unlimited torques."""
-        return self if self.unlimited is None else replace(self, law=self.unlimited, unlimited=None)
+        return (
+            self if self.unlimited is None else replace(self, recipe=self.unlimited, unlimited=None)
+        )
 
     def initial_state(self) -> Array:
         """State of the law at the start (n_z,): integrals zero, the observer's first estimate."""
@@ -221,6 +332,8 @@ class Controller(Summary):
 
 def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion) -> None:
     """Refuse a reference that exceeds the rate limit of a joint."""
+    if all(link.limits.rate is None for link in arm.links):
+        return
     fastest = np.abs(reference.sample(np.linspace(0, reference.duration, 501))[1]).max(axis=1)
     for j, (link, rate) in enumerate(zip(arm.links, fastest, strict=True)):
         limit = link.limits.rate
@@ -282,7 +395,11 @@ def design_controller(
     arm, design = load_model(arm), load_design(design)
     check_design(arm, design)
     plant = assemble_plant(
-        arm, basis or design.basis, interpreted=interpreted, stiffness_error=stiffness_error
+        arm,
+        basis or design.basis,
+        interpreted=interpreted,
+        stiffness_error=stiffness_error,
+        parameters=nonzero_numbers(arm),
     )
     return design_on(plant, design)
 
@@ -321,7 +438,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
         design=design,
         plant=plant,
         reference=reference,
-        law=parts.law,
+        recipe=parts.law,
         n_state=parts.n_state,
         torque_limit=torque_limits(arm),
         feedback=parts.feedback,

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.control.laws import LawParts, Signals, integral_gain, law_signals, per_joint
+from flexctl.control.laws import LawParts, Recipe, Signals, joint_gains
 from flexctl.control.lqr import StateFeedback
 from flexctl.control.reference import ReferenceMotion
 from flexctl.control.second_loop import decoupled_model, design_second_loop, passive_rows
@@ -42,25 +42,29 @@ def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> 
     DesignError
         When the joint gains or the second loop do not give a stable loop on the design plant.
     """
-    m = plant.m
-    Gi = integral_gain(design.joint_gains, m)
-    signals = law_signals(plant, integral=Gi is not None)
-    Gp, Gv = per_joint(design.joint_gains.Gp, m), per_joint(design.joint_gains.Gv, m)
-    _require_stable_joints(Gp, Gv, Gi)
-    u = signals.driven[2] - Gv * signals.error_rate - Gp * signals.error
-    integral = ca.DM(Gi) * signals.z if Gi is not None else 0
+    numbers = joint_gains(design.joint_gains, plant.m)
+    Gi = numbers.get("Gi")
+    _require_stable_joints(numbers["Gp"], numbers["Gv"], Gi)
     linear = linearise(plant.nominal, plant.straight(reference.final))
-    feedback, summed = None, signals.error
+    feedback = None
     if design.second_loop:
         feedback = design_second_loop(linear, plant.drives, design.second_loop)
         if Gi is not None:
             _require_stable_integral(linear, plant.drives, feedback, Gi)
-        u = (1 - signals.s) * u + signals.s * _second(signals, feedback, linear)
-        summed = (1 - signals.s) * summed + signals.s * _driven_sag(signals, linear)
-    tau = decoupling_torque(plant, signals, u - integral)
+        numbers |= {"G": feedback.gain, "q0": linear.q0}
+
+    def write(plant: Plant, signals: Signals) -> ca.Function:
+        x = signals.numbers
+        u = signals.driven[2] - x["Gv"] * signals.error_rate - x["Gp"] * signals.error
+        integral, summed = x["Gi"] * signals.z if "Gi" in x else 0, signals.error
+        if "G" in x:
+            u = (1 - signals.s) * u + signals.s * _second(signals)
+            summed = (1 - signals.s) * summed + signals.s * _driven_sag(signals)
+        return signals.law(decoupling_torque(plant, signals, u - integral), summed)
+
     return LawParts(
-        law=signals.law(tau, summed),
-        n_state=signals.z.numel(),
+        law=Recipe(write=write, numbers=numbers, integral=Gi is not None),
+        n_state=plant.m if Gi is not None else 0,
         feedback=feedback,
         assumptions=(_KNOWN, *([_ROTORS] if plant.rotors else [])),
     )
@@ -82,21 +86,20 @@ def decoupling_torque(plant: Plant, signals: Signals, u: ca.SX) -> ca.SX:
     return M[r, r] @ u + M[r, f] @ a_f + force[r]
 
 
-def _second(signals: Signals, feedback: StateFeedback, linear: LinearPlant) -> ca.SX:
+def _second(signals: Signals) -> ca.SX:
     """Feedback about the final equilibrium, including wind-up under the weight of bent links."""
-    order = [*signals.drives, *passive_rows(len(linear.q0), signals.drives)]
-    state = ca.vertcat(signals.q[order] - ca.DM(linear.q0[order]), signals.v[order])
-    return -ca.DM(feedback.gain) @ state
+    order = [*signals.drives, *passive_rows(signals.q.numel(), signals.drives)]
+    state = ca.vertcat((signals.q - signals.numbers["q0"])[order], signals.v[order])
+    return -signals.numbers["G"] @ state
 
 
-def _driven_sag(signals: Signals, linear: LinearPlant) -> ca.SX:
+def _driven_sag(signals: Signals) -> ca.SX:
     """Error (m, 1) of the driven coordinates from the equilibrium of the second loop.
 
     An integral of `Signals.error` would pull rotors to q_d + c_r/k, which neglects the load of the
     links' sag on the springs and conflicts with the second loop, which includes it.
     """
-    drives = list(signals.drives)
-    return signals.q[drives] - ca.DM(linear.q0[drives])
+    return (signals.q - signals.numbers["q0"])[list(signals.drives)]
 
 
 def _require_stable_joints(Gp: Array, Gv: Array, Gi: Array | None) -> None:

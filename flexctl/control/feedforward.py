@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from flexctl.control.laws import LawParts, law_signals, rigid_torque
+import casadi as ca
+
+from flexctl.control.laws import LawParts, Recipe, Signals, rigid_torque
 from flexctl.control.reference import ReferenceMotion
 from flexctl.model import BasisChoice, Design
-from flexctl.plant import Plant, assemble_plant
+from flexctl.plant import Plant, assemble_plant, known_numbers
 
 
-def feedforward_law(plant: Plant, _design: Design, _reference: ReferenceMotion) -> LawParts:
+def feedforward_law(_plant: Plant, _design: Design, _reference: ReferenceMotion) -> LawParts:
     """Make the law tau = M_r(q_d) a_d + h_r(q_d, v_d) + c_r(q_d) of the rigid arm.
 
     The rigid arm is the same arm (masses, hubs, inertias of joints and rotors, payload, gravity)
     with rigid links and joints. There is no feedback, so errors of the joints remain. Source: [MS],
     section 7.1.
     """
-    rigid = assemble_plant(plant.arm.rigid, BasisChoice(), interpreted=True)
-    signals = law_signals(plant, integral=False)
+
+    def write(plant: Plant, signals: Signals) -> ca.Function:
+        arm = plant.arm.rigid
+        free = tuple(name for name in plant.parameters if name in known_numbers(arm))
+        rigid = assemble_plant(arm, BasisChoice(), interpreted=True, parameters=free)
+        torque = rigid_torque(rigid, signals.q_d, signals.v_d, signals.a_d)
+        own = ca.vertcat(ca.SX(0, 1), *(signals.free[plant.parameters.index(k)] for k in free))
+        return signals.law(ca.substitute(torque, rigid.equations.free, own))
+
     return LawParts(
-        law=signals.law(rigid_torque(rigid, signals.q_d, signals.v_d, signals.a_d)),
+        law=Recipe(write=write, numbers={}),
         n_state=0,
         assumptions=(
             "open loop: the torques are those of the rigid arm along the reference, and nothing is "

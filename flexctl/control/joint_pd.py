@@ -6,9 +6,9 @@ import casadi as ca
 
 from flexctl.control.laws import (
     LawParts,
-    integral_gain,
-    law_signals,
-    per_joint,
+    Recipe,
+    Signals,
+    joint_gains,
     rigid_gravity_torque,
 )
 from flexctl.control.reference import ReferenceMotion
@@ -29,15 +29,17 @@ def joint_pd_law(plant: Plant, design: Design, _reference: ReferenceMotion) -> L
     or N/m], Gv [N m s/rad or N s/m]; c_r are the gravity torques of the undeflected arm at the
     desired joints. The law follows any reference.
     """
-    m = plant.m
-    Gi = integral_gain(design.joint_gains, m)
-    signals = law_signals(plant, integral=Gi is not None)
-    Gp, Gv = (ca.DM(per_joint(g, m)) for g in (design.joint_gains.Gp, design.joint_gains.Gv))
-    tau = rigid_gravity_torque(plant, signals.q_d) - Gp * signals.error - Gv * signals.error_rate
-    if Gi is not None:
-        tau -= ca.DM(Gi) * signals.z
+
+    def write(plant: Plant, signals: Signals) -> ca.Function:
+        x = signals.numbers
+        tau = rigid_gravity_torque(plant, signals.q_d)
+        tau = tau - x["Gp"] * signals.error - x["Gv"] * signals.error_rate
+        return signals.law(tau - x["Gi"] * signals.z if "Gi" in x else tau)
+
+    gains = joint_gains(design.joint_gains, plant.m)
+    integral = "Gi" in gains
     return LawParts(
-        law=signals.law(tau),
-        n_state=signals.z.numel(),
+        law=Recipe(write=write, numbers=gains, integral=integral),
+        n_state=plant.m if integral else 0,
         assumptions=(_COLLOCATED if not plant.rotors else _COLLOCATED_ROTORS,),
     )

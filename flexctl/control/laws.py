@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import casadi as ca
 import numpy as np
 
+from flexctl.body import present
 from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback
 from flexctl.control.lqr import StateFeedback
 from flexctl.errors import DesignError
 from flexctl.model import Gains
-from flexctl.plant import Plant
+from flexctl.plant import Plant, cached_function
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +40,100 @@ class ExternalLaw:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How a law is written down, once for all values of its numbers.
+
+    Attributes
+    ----------
+    write
+        Makes the law on a plant of signals, whose `numbers` are symbols or constants.
+    numbers
+        Values of the law's own numbers by name: gains, matrices, poses that they hold at.
+    integral
+        Whether there is one integral state per joint.
+    structure
+        What else the law depends on, besides the structure of its plant, as plain values.
+    """
+
+    write: Callable[[Plant, Signals], ca.Function]
+    numbers: Mapping[str, Array]
+    integral: bool = False
+    structure: tuple[object, ...] = ()
+
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers of its own the law has."""
+        return sum(np.size(values) for values in self.numbers.values())
+
+    def key(self, plant: Plant) -> str:
+        """Everything that determines the law as a function of its numbers, as text."""
+        sizes = {name: np.shape(values) for name, values in self.numbers.items()}
+        how = f"{self.write.__module__}.{self.write.__qualname__}"
+        return f"law {how} {self.integral} {self.structure!r} {sizes} {plant.content}"
+
+    def column(self, plant: Plant) -> Array:
+        """Values (k,) of all numbers: those free in the plant, then the law's own by columns."""
+        own = [np.ravel(values, order="F") for values in self.numbers.values()]
+        return np.concatenate([plant.numbers, *own])
+
+    def function(self, plant: Plant) -> ca.Function:
+        """Return the law as a function of its numbers, its last input; see `Controller.function`.
+
+        It is written down once for all values.
+        """
+
+        def make() -> ca.Function:
+            symbols = {name: ca.SX.sym(name, *np.shape(x)) for name, x in self.numbers.items()}
+            signals = law_signals(plant, integral=self.integral, numbers=symbols)
+            return self.write(plant, signals)
+
+        key = self.key(plant)
+        return share_law(key, lambda: cached_function(key, make))
+
+    def folded(self, plant: Plant) -> ca.Function:
+        """Return the law with all numbers as constants in it."""
+
+        def make() -> ca.Function:
+            values = {name: constant(x) for name, x in self.numbers.items()}
+            own = plant.folded
+            signals = law_signals(own, integral=self.integral, numbers=values)
+            return self.write(own, signals)
+
+        key = f"folded {self.column(plant).tobytes().hex()} {self.key(plant)}"
+        return cached_function(key, make)
+
+
+_N_KEPT = 64  # functions of laws kept in memory
+_KEPT: dict[str, Any] = {}
+_T = TypeVar("_T")
+
+
+def share_law(key: str, make: Callable[[], _T]) -> _T:
+    """Return what belongs to the key of a law, such as its function: cached, or what `make` makes.
+
+    The most recently used ones are kept.
+    """
+    shared = _KEPT.pop(key, None) or make()
+    _KEPT[key] = shared
+    while len(_KEPT) > _N_KEPT:
+        _KEPT.pop(next(iter(_KEPT)))
+    return shared
+
+
+def law_key(law: ca.Function | Recipe, plant: Plant) -> str:
+    """Everything that determines a law as a function of its numbers, as text."""
+    return law.key(plant) if isinstance(law, Recipe) else law.serialize()
+
+
+@dataclass(frozen=True, kw_only=True)
 class LawParts:
     """A law (see `Controller.law`), its number of states, evidence and assumptions.
 
-    The states are integrals of joint errors (0 or m), except those of an external law.
+    `law` is a function, or a recipe of one. The states are integrals of joint errors (0 or m),
+    except those of an external law.
     """
 
-    law: ca.Function
+    law: ca.Function | Recipe
     n_state: int
     feedback: StateFeedback | None = None
     fast: FastFeedback | None = None
@@ -52,13 +141,18 @@ class LawParts:
     external: ExternalLaw | None = None
 
 
-def check_law(plant: Plant, law: ca.Function, *, n_state: int, measured: int) -> None:
+def check_law(
+    plant: Plant, law: ca.Function, *, n_state: int, measured: int, numbers: int = 0
+) -> None:
     """Refuse a law of other sizes than those of (s, z, q_d, v_d, a_d, q, v) -> (tau, z_rate).
 
     z (n_z,) has `n_state` entries; q and v (p,) are `measured` positions and their rates. Unknown
-    errors of the stiffness follow.
+    errors of the stiffness follow, then the free numbers of the plant and those of the law.
     """
-    m, unknown = plant.m, [symbols.numel() for symbols in plant.unknown]
+    m, last = plant.m, len(plant.parameters) + numbers
+    unknown = [len(plant.stiffness_parts)] if plant.has_unknown_errors else []
+    if last and law.n_in() != 7 + len(unknown):  # one that uses none need not take them
+        unknown.append(last)
     expected = [[1, n_state, m, m, m, measured, measured, *unknown], [m, n_state]]
     sizes = [[law.numel_in(k) for k in range(law.n_in())]]
     sizes += [[_length(law.size_out(k)) for k in range(law.n_out())]]
@@ -79,8 +173,9 @@ class Signals:
 
     `driven` has the desired position, rate and acceleration (m, 1) of the driven coordinates: the
     joints, or the rotors that drive them. `error` and `error_rate` are those of the same
-    coordinates, as measured: collocated with the torques. `unknown` are errors of the model's
-    stiffness that are inputs of the law too; see `StiffnessError`.
+    coordinates, as measured: collocated with the torques. `unknown` are unknown errors of the
+    plant's stiffness and its free numbers, a column each: inputs of the law too. `numbers` are the
+    law's own, by name: symbols, which join the free numbers as one input, or constants.
     """
 
     s: ca.SX
@@ -93,6 +188,8 @@ class Signals:
     driven: tuple[ca.SX, ca.SX, ca.SX]
     drives: tuple[int, ...]
     unknown: tuple[ca.SX, ...] = ()
+    free: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    numbers: Mapping[str, ca.SX] = field(default_factory=dict)
 
     @property
     def error(self) -> ca.SX:
@@ -107,7 +204,11 @@ class Signals:
     @property
     def inputs(self) -> list[ca.SX]:
         """Inputs of a law in their order, see `law_inputs`."""
-        return [self.s, self.z, self.q_d, self.v_d, self.a_d, self.q, self.v, *self.unknown]
+        errors = [symbols for symbols in self.unknown if symbols is not self.free]
+        own = [ca.vec(x) for x in self.numbers.values() if ca.symvar(x)]
+        numbers = ca.vertcat(self.free, *own)
+        known = [self.s, self.z, self.q_d, self.v_d, self.a_d, self.q, self.v]
+        return [*known, *errors, *([numbers] if numbers.numel() else [])]
 
     def law(self, tau: ca.SX, summed: ca.SX | None = None) -> ca.Function:
         """Build the law of torques `tau` (m, 1) that integrates `summed` (m, 1) or `error`."""
@@ -132,8 +233,13 @@ def input_symbols(law: ca.Function) -> list[ca.SX]:
     return [ca.SX.sym(f"i{k}", law.numel_in(k)) for k in range(law.n_in())]
 
 
-def law_signals(plant: Plant, *, integral: bool) -> Signals:
-    """Fresh symbols for a law on a plant, with one integral state per joint or none."""
+def law_signals(
+    plant: Plant, *, integral: bool, numbers: Mapping[str, ca.SX] | None = None
+) -> Signals:
+    """Fresh symbols for a law on a plant, with one integral state per joint or none.
+
+    `numbers` are those of the law, by name: see `Signals`.
+    """
     m = plant.m
     q_d, v_d, a_d = (ca.SX.sym(name, m) for name in ("q_d", "v_d", "a_d"))
     return Signals(
@@ -147,6 +253,8 @@ def law_signals(plant: Plant, *, integral: bool) -> Signals:
         driven=driven_motion(plant, q_d, v_d, a_d),
         drives=plant.drives,
         unknown=tuple(plant.unknown),
+        free=plant.equations.free,
+        numbers=numbers or {},
     )
 
 
@@ -191,8 +299,7 @@ def driven_motion(plant: Plant, q_d: ca.SX, v_d: ca.SX, a_d: ca.SX) -> tuple[ca.
 
     A rotor leads its joint by the spring's deflection under gravity, c_r / k_s.
     """
-    springs = [link.flexible_joint for link in plant.arm.links]
-    if not any(springs) or not any(plant.arm.gravity):
+    if not plant.arm.rotors or not present(*plant.equations.arm.gravity):
         return q_d, v_d, a_d
     position = q_d + _compliance(plant) * rigid_gravity_torque(plant, q_d)
     rate = ca.jtimes(position, q_d, v_d)
@@ -203,7 +310,7 @@ def _compliance(plant: Plant) -> ca.SX:
     """Compliance of the springs at the joints (m, 1) [rad/(N m) or m/N] in the model."""
     compliance, errors = ca.SX.zeros(plant.m), plant.equations.errors
     for k, j in enumerate(plant.arm.rotors):  # the springs are the first of all parts
-        spring = plant.arm.links[j].flexible_joint
+        spring = plant.equations.arm.links[j].flexible_joint
         assert spring is not None
         compliance[j] = 1 / (spring.stiffness * (1 + errors[k] if errors.numel() else 1))
     return compliance
@@ -214,8 +321,9 @@ def per_joint(values: Sequence[float], n_joints: int) -> Array:
     return np.broadcast_to(np.asarray(values, dtype=float), (n_joints,)).copy()
 
 
-def integral_gain(gains: Gains, n_joints: int) -> Array | None:
-    """Integral gains (m,), or None where there is no integral action."""
-    if gains.Gi is None or not any(gains.Gi):
-        return None
-    return per_joint(gains.Gi, n_joints)
+def joint_gains(gains: Gains, n_joints: int) -> dict[str, Array]:
+    """Gains of errors, rates and integrals, (m,) each; no Gi without integral action."""
+    given = {"Gp": gains.Gp, "Gv": gains.Gv}
+    if gains.Gi is not None and any(gains.Gi):
+        given["Gi"] = gains.Gi
+    return {name: per_joint(values, n_joints) for name, values in given.items()}

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.control.laws import LawParts, constant, input_symbols, law_function
+from flexctl.control.laws import LawParts, Recipe, Signals, constant, law_function, law_key
 from flexctl.control.lqr import design_lqr, modal_scaling
 from flexctl.control.reference import ReferenceMotion
 from flexctl.control.saturation import limit_torque
@@ -162,29 +162,51 @@ def _most(x: Array, linear: LinearPlant, T: Array) -> str:
 def observed_law(plant: Plant, parts: LawParts, observer: Observer, limit: Array) -> LawParts:
     """Make the law that feeds back the estimate: its state is [integrals; q^; v^].
 
+    Of a law that is no recipe the observer is one.
+
     The estimator uses the limited torque (`limit`, (m,)), not the commanded one. The integral uses
     measured positions where there are any, else estimated ones: model errors then cause no offset
     in them. It stops for joints whose torque is at its limit.
     """
-    n, n_i = plant.n, parts.n_state
-    s, _, q_d, v_d, a_d, q, v, *unknown = input_symbols(parts.law)
-    desired = (q_d, v_d, a_d)
-    z = ca.SX.sym("z", n_i + 2 * n)
-    integral, estimate = z[:n_i], z[n_i:]
-    q_hat, v_hat = estimate[:n], estimate[n:]
-    tau, _ = parts.law(s, integral, *desired, q_hat, v_hat, *unknown)
-    limited = limit_torque(tau, limit)
-    seen = ca.SX(q_hat)
-    for row in observer.measured:
-        seen[row] = q[row]
-    _, summed = parts.law(s, integral, *desired, seen, v_hat, *unknown)
-    a = plant.casadi_functions["forward_dynamics"](q_hat, v_hat, limited, *unknown)
-    C, L = (constant(X) for X in (observer.instruments.C, observer.gain))
-    moved = ca.vertcat(v_hat, a) + L @ (C @ (ca.vertcat(q, v) - estimate))
-    z_rate = ca.vertcat(summed * (limited == tau) if n_i else ca.SX(0, 1), moved)
+    n, n_i, own, C = plant.n, parts.n_state, parts.law, observer.instruments.C
+    finite, bounds = np.isfinite(limit), {"L": observer.gain, "limit": limit[np.isfinite(limit)]}
+
+    def write(plant: Plant, signals: Signals) -> ca.Function:
+        x = signals.numbers
+        z = ca.SX.sym("z", n_i + 2 * n)
+        integral, estimate = z[:n_i], z[n_i:]
+        q_hat, v_hat = estimate[:n], estimate[n:]
+
+        inside = replace(signals, z=integral)
+        inner = own.write(plant, inside) if isinstance(own, Recipe) else own
+        last = inside.inputs[7:] if isinstance(own, Recipe) else list(signals.unknown)
+
+        def law(q: ca.SX) -> tuple[ca.SX, ca.SX]:
+            known = [signals.s, integral, signals.q_d, signals.v_d, signals.a_d, q, v_hat]
+            tau, summed = inner.call([*known, *last])
+            return tau, summed
+
+        tau, _ = law(q_hat)
+        limited = limit_torque(tau, finite, x["limit"])
+        seen = ca.SX(q_hat)
+        for row in observer.measured:
+            seen[row] = signals.q[row]
+        _, summed = law(seen)
+        a = plant.casadi_functions["forward_dynamics"](q_hat, v_hat, limited, *signals.unknown)
+        error = constant(C) @ (ca.vertcat(signals.q, signals.v) - estimate)
+        moved = ca.vertcat(v_hat, a) + x["L"] @ error
+        z_rate = ca.vertcat(summed * (limited == tau) if n_i else ca.SX(0, 1), moved)
+        return law_function(replace(signals, z=z).inputs, limited, z_rate)
+
+    recipe = Recipe(
+        write=write,
+        numbers={**(own.numbers if isinstance(own, Recipe) else {}), **bounds},
+        integral=bool(n_i),
+        structure=(law_key(own, plant), finite.tolist(), C.tolist(), observer.measured),
+    )
     return replace(
         parts,
-        law=law_function([s, z, *desired, q, v, *unknown], limited, z_rate),
+        law=recipe,
         n_state=n_i + 2 * n,
         assumptions=(*parts.assumptions, observer.assumption),
     )

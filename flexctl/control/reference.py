@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import casadi as ca
@@ -25,6 +26,7 @@ class ReferenceMotion:
     function
         CasADi function t [s] -> (q_d, v_d, a_d), each (m, 1) [rad or m, per s, per s^2]. For
         torques the third is the torque [N m or N], and the desired joints are the initial ones.
+        `numbers`, if there are any, are its second input.
     duration
         End of the gross motion [s]; afterwards the reference rests or continues at a constant rate.
     start, final
@@ -38,6 +40,8 @@ class ReferenceMotion:
         there; None if it is continuous.
     torque
         Whether the reference is torques, not a motion.
+    numbers
+        Ends, durations and rates (k,): motions that differ in them only share their function.
     """
 
     function: ca.Function
@@ -48,6 +52,7 @@ class ReferenceMotion:
     breaks: tuple[float, ...] = ()
     steps: Array | None = None
     torque: bool = False
+    numbers: Array = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         checks.shape("final", self.final, self.start.shape)
@@ -58,20 +63,21 @@ class ReferenceMotion:
         """Count the breaks up to time t [s] at which the third result jumps."""
         return 0 if self.steps is None else sum(at <= t for at in self.breaks)
 
-    def after(self, passed: ca.MX, third: ca.MX) -> ca.MX:
-        """Third result (m, 1) after `passed` breaks; `third` if it is continuous.
+    def after(self, passed: ca.MX, third: ca.MX, steps: ca.MX) -> ca.MX:
+        """Third result (m, 1) after `passed` breaks, of `steps`; `third` if it is continuous.
 
         An integrator that ends a step at a jump needs the value before the jump.
         """
         if self.steps is None:
             return third
         over = [passed > k + 0.5 for k in range(len(self.breaks))]
-        return ca.MX(_stepped(self.steps, over))
+        return ca.MX(_stepped(steps, over))
 
     def sample(self, t: Array) -> tuple[Array, Array, Array]:
         """Desired positions, rates and accelerations (or torques) at times t (N,), each (m, N)."""
-        mapped = self.function.map(len(t))
-        position, rate, acceleration = mapped(np.asarray(t)[None, :])
+        mapped, N = self.function.map(len(t)), len(t)
+        numbers = [np.tile(self.numbers[:, None], N)] if len(self.numbers) else []
+        position, rate, acceleration = mapped(np.asarray(t)[None, :], *numbers)
         return np.array(position), np.array(rate), np.array(acceleration)
 
 
@@ -87,33 +93,45 @@ def make_reference(design: Design) -> ReferenceMotion:
         return design.reference.motion
     if design.reference_file is not None:
         return _from_samples(load_samples(design.reference_file))
-    reference, t = design.reference, ca.SX.sym("t")
+    reference = design.reference
     start, durations = np.array(reference.from_, dtype=float), np.array(reference.durations)
+    durations = np.broadcast_to(durations, start.shape)
     if reference.kind == "bang-bang":
         return _bang_bang(reference, start)
     end, final = float(durations.max()), np.array(reference.to or (), dtype=float)
-    if reference.kind == "spin-up":
-        motion = _spin_up(t, start, np.array(reference.rate, dtype=float), durations)
-    elif reference.kind == "setpoint":
-        motion = ca.SX(ca.DM(final)), ca.SX.zeros(len(final))
-    else:
-        motion = _profile(_PROFILES[reference.kind], t, start, final - start, durations)
-    function = _function(t, *motion)
+    spins = reference.kind == "spin-up"
+    way = np.array(reference.rate, dtype=float) if spins else final - start
+    function = _smooth_function(reference.kind, len(start))
+    numbers = np.concatenate([start, way, durations])
     return ReferenceMotion(
         function=function,
         duration=end,
         start=start,
-        final=final if reference.to else np.array(function(end)[0]).ravel(),
+        final=final if reference.to else np.array(function(end, numbers)[0]).ravel(),
         rests=reference.rests,
         breaks=tuple(sorted(set(reference.durations))),
+        numbers=numbers,
     )
 
 
-def _spin_up(t: ca.SX, start: Array, rate: Array, durations: Array) -> tuple[ca.SX, ca.SX]:
+@cache
+def _smooth_function(kind: str, m: int) -> ca.Function:
+    """Make the function (t, [start; way or rate; durations]) of a motion of m joints."""
+    t, (start, way, durations) = ca.SX.sym("t"), (ca.SX.sym(k, m) for k in "swd")
+    if kind == "spin-up":
+        motion = _spin_up(t, start, way, durations)
+    elif kind == "setpoint":
+        motion = start + way, ca.SX.zeros(m)
+    else:
+        motion = _profile(_PROFILES[kind], t, start, way, durations)
+    return _function(t, *motion, numbers=ca.vertcat(start, way, durations))
+
+
+def _spin_up(t: ca.SX, start: ca.SX, rate: ca.SX, durations: ca.SX) -> tuple[ca.SX, ca.SX]:
     """From rest to a steady rate W along W (t/T - sin(2 pi t/T)/(2 pi)). Source: [Kane87]."""
     # displacement W T of the profile's integral, then motion at a constant rate
     position, speed = _profile(_integrated_cycloid, t, start, rate * durations, durations)
-    return position + ca.DM(rate) * ca.fmax(t - ca.DM(durations), 0), speed
+    return position + rate * ca.fmax(t - durations, 0), speed
 
 
 def _bang_bang(reference: Reference, start: Array) -> ReferenceMotion:
@@ -125,11 +143,9 @@ def _bang_bang(reference: Reference, start: Array) -> ReferenceMotion:
     begins = np.append(0.0, breaks)[:, None]
     signs = np.where(begins < durations / 2, 1.0, np.where(begins < durations, -1.0, 0.0))
     steps = (signs * size).T
-    t = ca.SX.sym("t")
-    position, rate = _profile(_parabolas, t, start, final - start, durations)
-    third = _stepped(steps, [t >= at for at in breaks.tolist()]) * (t >= 0)
+    numbers = [start, final - start, durations, breaks, steps.ravel(order="F")]
     return ReferenceMotion(
-        function=_function(t, position, rate, third),
+        function=_stepped_function(len(start), len(breaks)),
         duration=float(durations.max()),
         start=start,
         final=final,
@@ -137,13 +153,25 @@ def _bang_bang(reference: Reference, start: Array) -> ReferenceMotion:
         breaks=tuple(breaks.tolist()),
         steps=steps,
         torque=torque is not None,
+        numbers=np.concatenate(numbers),
     )
 
 
-def _stepped(steps: Array, over: Sequence[ca.SX | ca.MX]) -> Any:
+@cache
+def _stepped_function(m: int, count: int) -> ca.Function:
+    """Make the function (t, [start; way; durations; breaks; steps]) with `count` breaks."""
+    t, (start, way, durations) = ca.SX.sym("t"), (ca.SX.sym(k, m) for k in "swd")
+    breaks, steps = ca.SX.sym("b", count), ca.SX.sym("a", m, count + 1)
+    position, rate = _profile(_parabolas, t, start, way, durations)
+    third = _stepped(steps, [t >= at for at in ca.vertsplit(breaks)]) * (t >= 0)
+    numbers = ca.vertcat(start, way, durations, breaks, ca.vec(steps))
+    return _function(t, position, rate, third, numbers=numbers)
+
+
+def _stepped(steps: Any, over: Sequence[ca.SX | ca.MX]) -> Any:
     """First column of steps (m, K + 1) plus the increments of the breaks that are over."""
-    changes = np.diff(steps, axis=1).T
-    return sum((ca.DM(c) * o for c, o in zip(changes, over, strict=True)), ca.DM(steps[:, 0]))
+    changes = [steps[:, k + 1] - steps[:, k] for k in range(len(over))]
+    return sum((c * o for c, o in zip(changes, over, strict=True)), steps[:, 0])
 
 
 def _parabolas(s: ca.SX) -> ca.SX:
@@ -170,24 +198,28 @@ _PROFILES: dict[str, Callable[[ca.SX], ca.SX]] = {"cycloid": _cycloid, "quintic"
 
 
 def _profile(
-    shape: Callable[[ca.SX], ca.SX], t: ca.SX, start: Array, way: Array, durations: Array
+    shape: Callable[[ca.SX], ca.SX], t: ca.SX, start: ca.SX, way: ca.SX, durations: ca.SX
 ) -> tuple[ca.SX, ca.SX]:
     """Position and rate (m, 1) of start + way shape(t/T), each joint with its own T.
 
     Outside [0, T] the position is constant and the rate is that of the shape at its end.
     """
-    s = ca.SX.sym("s", len(start))
-    inside = ca.fmin(ca.fmax(t / ca.DM(durations), 0), 1)
-    values = [shape(s), ca.jtimes(shape(s), s, ca.SX.ones(len(start)))]
+    s = ca.SX.sym("s", start.numel())
+    inside = ca.fmin(ca.fmax(t / durations, 0), 1)
+    values = [shape(s), ca.jtimes(shape(s), s, ca.SX.ones(start.numel()))]
     value, slope = ca.substitute(values, [s], [inside])
-    return ca.DM(start) + ca.DM(way) * value, ca.DM(way / durations) * slope
+    return start + way * value, (way / durations) * slope
 
 
-def _function(t: Any, position: Any, rate: Any, third: Any = None) -> ca.Function:
+def _function(
+    t: Any, position: Any, rate: Any, third: Any = None, numbers: ca.SX | None = None
+) -> ca.Function:
     """Make the function of a reference of its results; the third is the acceleration by default."""
     third = ca.jacobian(rate, t) if third is None else third
     outputs = [ca.densify(part) for part in (position, rate, third)]
-    return ca.Function("reference", [t], outputs, ["t"], ["q_d", "v_d", "a_d"])
+    inputs = {"t": t} if numbers is None else {"t": t, "numbers": numbers}
+    names = list(inputs), ["q_d", "v_d", "a_d"]
+    return ca.Function("reference", list(inputs.values()), outputs, *names)
 
 
 def _from_samples(samples: Samples) -> ReferenceMotion:

@@ -14,11 +14,16 @@ def torque_limits(arm: Arm) -> Array:
     return np.array([link.limits.torque or np.inf for link in arm.links])
 
 
-def limit_torque(tau: ca.SX, limit: Array) -> ca.SX:
-    """Torques (m, 1) within the limits (m,), of which some may be infinite."""
+def limit_torque(tau: ca.SX, limited: Array, bounds: ca.SX) -> ca.SX:
+    """Torques (m, 1) of which those that are `limited` (m,) stay within bounds (k, 1)."""
+    rows, bound = ca.vertsplit(tau), iter(ca.vertsplit(bounds))
     return ca.vertcat(
         *[
-            ca.fmin(ca.fmax(tau[j], -bound), bound) if np.isfinite(bound) else tau[j]
-            for j, bound in enumerate(limit)
+            _within(row, next(bound)) if has_limit else row
+            for row, has_limit in zip(rows, limited, strict=True)
         ]
     )
+
+
+def _within(x: ca.SX, bound: ca.SX) -> ca.SX:
+    return ca.fmin(ca.fmax(x, -bound), bound)

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
 from flexctl.checks import Array
 from flexctl.control.laws import (
     ExternalLaw,
     LawParts,
+    Recipe,
     Signals,
     law_function,
     law_signals,
@@ -54,18 +56,28 @@ class _Outside:
 
     def of_matrices(self) -> LawParts:
         """Make the law of A, B, C, D."""
-        M = load_matrices(self.design, self.plant.m)
-        signals = self._signals(len(M.A))
-        e, z = self._inputs(signals), signals.z
-        tau = _add_products(_add_products(self._feedforward(signals), M.C, z), M.D, e)
-        moved = _add_products(_add_products(ca.SX.zeros(len(M.A)), M.A, z), M.B, e)
-        return self._parts(signals, tau, moved, ExternalLaw(measures=self.positions))
+        M = vars(load_matrices(self.design, self.plant.m))
+        states, nonzero = len(M["A"]), {name: np.argwhere(X) for name, X in M.items()}
+
+        def write(plant: Plant, signals: Signals) -> ca.Function:
+            own = replace(self, plant=plant)
+            signals = own._signals(signals, states)
+            e, z = own._inputs(signals), signals.z
+            X = {k: _filled(signals.numbers[k], at, M[k].shape) for k, at in nonzero.items()}
+            tau = _add_products(_add_products(own._feedforward(signals), X["C"], z), X["D"], e)
+            moved = _add_products(_add_products(ca.SX.zeros(states), X["A"], z), X["B"], e)
+            return own._law(signals, tau, moved)
+
+        numbers = {name: M[name][tuple(at.T)] for name, at in nonzero.items()}
+        structure = (self._structure, {name: at.tolist() for name, at in nonzero.items()})
+        recipe = Recipe(write=write, numbers=numbers, structure=structure)
+        return self._parts(recipe, states, ExternalLaw(measures=self.positions))
 
     def of_function(self) -> LawParts:
         """Make the law of a CasADi function (t, z, q_d, v_d, a_d, y) -> (tau, z' or z+)."""
         f = self.choice.function
         self._check_sizes(f)
-        signals = self._signals(f.numel_in(1))
+        signals = self._signals(law_signals(self.plant, integral=False), f.numel_in(1))
         y = ca.vertcat(*(self._chosen(entry, signals.q, signals.v) for entry in self.inputs))
         arguments = [signals.s, signals.z, signals.q_d, signals.v_d, signals.a_d, y]
         tau, moved = map(ca.densify, _expanded(f, self.design.label).call(arguments))
@@ -75,7 +87,8 @@ class _Outside:
             timed=bool(ca.depends_on(results, signals.s)),
             nonlinear=bool(ca.depends_on(ca.jacobian(results, state), state)),
         )
-        return self._parts(signals, self._feedforward(signals) + tau, moved, external)
+        law = self._law(signals, self._feedforward(signals) + tau, moved)
+        return self._parts(law, signals.z.numel(), external)
 
     def _check_sizes(self, f: Any) -> None:
         """Refuse a function whose inputs and outputs are not those of (t, z, q_d, v_d, a_d, y)."""
@@ -90,11 +103,17 @@ class _Outside:
             why, got = f"{expected} of sizes {fits[0]} -> {fits[1]}", f"{sizes[0]} -> {sizes[1]}"
             raise InputError(f"{self.design.label}: system: expected {why}, got {got}")
 
-    def _signals(self, n_states: int) -> Signals:
+    def _signals(self, signals: Signals, n_states: int) -> Signals:
         """Symbols of the law, with measured positions and their rates (p, 1) in place of q, v."""
         p = len(self.positions)
         own = {"z": ca.SX.sym("z", n_states), "q": ca.SX.sym("y", p), "v": ca.SX.sym("y_rate", p)}
-        return replace(law_signals(self.plant, integral=False), **own)
+        return replace(signals, **own)
+
+    @property
+    def _structure(self) -> tuple[object, ...]:
+        """What the law depends on besides its matrices."""
+        entries = [(entry.position, entry.rate, entry.kind) for entry in self.inputs]
+        return (*entries, self._gravity, self.design.loop.sample_time)
 
     def _inputs(self, signals: Signals) -> ca.SX:
         """Give the inputs e (k, 1) of the law: errors, measurements, desired values."""
@@ -122,14 +141,18 @@ class _Outside:
             return rigid_gravity_torque(self.plant, signals.q_d)
         return ca.SX.zeros(self.plant.m)
 
-    def _parts(self, signals: Signals, tau: ca.SX, moved: ca.SX, external: ExternalLaw) -> LawParts:
-        """Put law and assumptions together; `moved` is z' (n_z, 1), or z+ if sampled."""
+    def _law(self, signals: Signals, tau: ca.SX, moved: ca.SX) -> ca.Function:
+        """Build the law; `moved` is z' (n_z, 1), or z+ if sampled."""
         period = self.design.loop.sample_time
         z_rate = (moved - signals.z) / period if period else moved
+        return law_function(signals.inputs, tau, z_rate)
+
+    def _parts(self, law: ca.Function | Recipe, n_states: int, external: ExternalLaw) -> LawParts:
+        """Put law and assumptions together."""
         return LawParts(
-            law=law_function(signals.inputs, tau, z_rate),
-            n_state=signals.z.numel(),
-            assumptions=tuple(self._assumptions(signals.z.numel(), external)),
+            law=law,
+            n_state=n_states,
+            assumptions=tuple(self._assumptions(n_states, external)),
             external=external,
         )
 
@@ -157,13 +180,21 @@ class _Outside:
         return "the law computes with no stiffness: no error of one reaches it"
 
 
-def _add_products(start: ca.SX, M: Array, x: ca.SX) -> ca.SX:
+def _filled(values: ca.SX, places: Array, shape: tuple[int, ...]) -> ca.SX:
+    """Return the matrix of this shape with values (k, 1) at these places (k, 2), else zero."""
+    M = ca.SX(*shape)
+    for value, (i, j) in zip(ca.vertsplit(values), places.tolist(), strict=True):
+        M[i, j] = value
+    return M
+
+
+def _add_products(start: ca.SX, M: ca.SX, x: ca.SX) -> ca.SX:
     """Start (k, 1) + M x, term by term in the order of x, so that zeros cost nothing."""
     rows = ca.SX(start)
-    for i, row in enumerate(M):
-        for j, value in enumerate(row.tolist()):
-            if value:
-                rows[i] += value * x[j]
+    for i in range(M.shape[0]):
+        for j in range(M.shape[1]):
+            if M.sparsity().has_nz(i, j):
+                rows[i] += M[i, j] * x[j]
     return rows
 
 

@@ -27,7 +27,7 @@ from flexctl.model import (
     load_model,
     nearest,
 )
-from flexctl.plant import Plant, assemble_plant
+from flexctl.plant import Plant, assemble_plant, nonzero_numbers
 
 _DEFAULT_LABEL = re.compile(r"[uy]\[\d+\]")  # default names of signals in python-control
 _SAME = 1e-9  # relative: dt and sample_time that differ by less are equal
@@ -113,7 +113,8 @@ def wrap_controller(
     Controller(mine: state-space for single-link-hub, designed on 2 modes)
     """
     if not isinstance(plant, Plant):
-        plant = assemble_plant(load_model(plant), BasisChoice())
+        arm = load_model(plant)
+        plant = assemble_plant(arm, BasisChoice(), parameters=nonzero_numbers(arm))
     period = None if sample_time is None else checks.number("sample_time", sample_time)
     for key, values in (("measures", measures), ("strain_gauges", strain_gauges)):
         if values is not None:

@@ -64,7 +64,7 @@ def test_fast_gains_multiply_the_fast_positions_and_their_rates(name, angle):
     controller = made(name, angle, weights())
     plant, none = controller.plant, np.zeros(controller.plant.m)
     at = (0.0, [], pose_of(plant.arm), none, none, plant.straight(pose_of(plant.arm)))
-    J = np.array(controller.law_jacobian(*at, np.zeros(plant.n))[0])
+    J = controller.evaluate("law_jacobian", *at, np.zeros(plant.n))[0]
     T_z = controller.fast.scales.T[:, plant.m :]
     expected = -np.hstack([controller.fast.Kp, controller.fast.Kv])
     found = np.hstack([J[:, : plant.n] @ T_z, J[:, plant.n :] @ T_z])
@@ -267,8 +267,15 @@ def test_a_schedule_gives_the_gains_designed_at_the_pose(scheduled, share):
     scales = separate_time_scales(scheduled.plant, pose)
     expected = design_fast_loop(scales, scheduled.design.fast_loop.weights).gain
     J = np.array(
-        scheduled.law_jacobian(
-            0.0, [], pose, [0, 0], [0, 0], scheduled.plant.straight(pose), np.zeros(5)
+        scheduled.evaluate(
+            "law_jacobian",
+            0.0,
+            [],
+            pose,
+            [0, 0],
+            [0, 0],
+            scheduled.plant.straight(pose),
+            np.zeros(5),
         )[0]
     )
     found = -np.hstack([J[:, :5] @ scales.T[:, 2:], J[:, 5:] @ scales.T[:, 2:]])

@@ -32,7 +32,7 @@ def wanted_acceleration(design, q, v, q_d, v_d, a_d, z):
 @pytest.mark.parametrize("name", NAMES)
 def test_joints_accelerate_as_their_gains_ask(controller_of, random_state, name, integral):
     controller = controller_of(name, "decoupling", integral)
-    plant, m = controller.plant, controller.plant.m
+    plant, m = controller.plant.folded, controller.plant.m
     q, v = random_state(plant, 5)
     q_d, v_d, a_d, z = desired(m, 5)
     z = z if integral else np.zeros(0)
@@ -47,7 +47,7 @@ def test_joints_accelerate_as_their_gains_ask(controller_of, random_state, name,
 @pytest.mark.parametrize("name", ["rrp", "two-link", "spatial", "sliding-first"])
 def test_torques_are_those_of_the_schur_complement(controller_of, random_state, name):
     controller = controller_of(name)
-    plant, m = controller.plant, controller.plant.m
+    plant, m = controller.plant.folded, controller.plant.m
     q, v = random_state(plant, 8)
     q_d, v_d, a_d, _ = desired(m, 8)
     functions = plant.casadi_functions
@@ -70,7 +70,7 @@ def test_torques_are_those_of_the_schur_complement(controller_of, random_state, 
 
 def test_a_rigid_arm_gets_computed_torque(controller_of, random_state):
     controller = controller_of("rigid")
-    plant = controller.plant
+    plant = controller.plant.folded
     q, v = random_state(plant, 2)
     q_d, v_d, a_d, _ = desired(2, 2)
     u = wanted_acceleration(controller.design, q, v, q_d, v_d, a_d, 0)
@@ -162,7 +162,7 @@ def test_rotors_accelerate_about_their_own_reference_under_gravity(name, integra
     # q_d + c_r/k moves otherwise than q_d: with the joints' acceleration rotors were 6e-4 rad off
     arm = arm_of(name)
     controller = design_controller(arm, flexible_joint_design(arm, integral), interpreted=True)
-    plant, m, rows = controller.plant, controller.plant.m, list(controller.plant.drives)
+    plant, m, rows = controller.plant.folded, controller.plant.m, list(controller.plant.drives)
     q_d, v_d, a_d = differentiated(lambda t: moving(m, t))
     r, r_rate, r_acceleration = differentiated(lambda t: driven_reference(plant, moving(m, t)))
     q, v = random_state(plant, 3)

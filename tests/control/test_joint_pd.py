@@ -7,7 +7,7 @@ import pytest
 @pytest.mark.parametrize("name", ["rigid", "rigid-sliding"])
 def test_gravity_fed_forward_holds_a_rigid_arm_where_it_should_be(controller_of, name):
     controller = controller_of(name, "joint-pd")
-    plant, m = controller.plant, controller.plant.m
+    plant, m = controller.plant.folded, controller.plant.m
     q_d, rest = controller.reference.final, np.zeros(m)
     tau, _ = controller.law(0.0, [], q_d, rest, rest, q_d, rest)
     a = np.array(plant.forward_dynamics_function(q_d, rest, tau)).ravel()
@@ -18,7 +18,7 @@ def test_gravity_fed_forward_holds_a_rigid_arm_where_it_should_be(controller_of,
 @pytest.mark.parametrize("name", ["two-link", "spatial"])
 def test_torques_oppose_errors_and_know_joints_only(controller_of, random_state, name):
     controller = controller_of(name, "joint-pd", True)
-    plant, m = controller.plant, controller.plant.m
+    plant, m = controller.plant.folded, controller.plant.m
     q, v = random_state(plant, 4)
     rng = np.random.default_rng(4)
     q_d, v_d, a_d, z = rng.normal(size=(4, m))

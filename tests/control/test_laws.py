@@ -8,7 +8,7 @@ import pytest
 
 from flexctl.control.controller import design_controller
 from flexctl.control.laws import (
-    integral_gain,
+    joint_gains,
     law_signals,
     per_joint,
     rigid_forces,
@@ -212,7 +212,7 @@ def test_collocated_control_says_what_it_measures(arm, make, spring):
     ],
 )  # fmt: skip
 def test_integral_gains_are_there_if_any_is(written, expected):
-    found = integral_gain(SimpleNamespace(Gi=written), 2)
+    found = joint_gains(SimpleNamespace(Gp=(1.0,), Gv=(1.0,), Gi=written), 2).get("Gi")
     assert (found is None) == (expected is None)
     assert expected is None or found.tolist() == expected
 

@@ -243,7 +243,9 @@ def test_a_bang_bang_jumps_where_it_says(bang_bang):
 @pytest.mark.parametrize(("t", "count"), [(0.0, 0), (0.15, 1), (0.39, 2), (0.8, 4), (2.0, 4)])
 def test_jumps_passed_pick_the_value_between_them(bang_bang, t, count):
     third = ca.MX.sym("third", 2)
-    picked = ca.Function("picked", [third], [bang_bang.after(ca.MX(count), third)])
+    picked = ca.Function(
+        "picked", [third], [bang_bang.after(ca.MX(count), third, ca.MX(bang_bang.steps))]
+    )
 
     assert bang_bang.passed(t) == count
     np.testing.assert_array_equal(picked([7, 7]), bang_bang.sample(np.array([t]))[2])

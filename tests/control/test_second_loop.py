@@ -144,7 +144,7 @@ def test_the_static_sag_is_the_rest_of_the_second_loop(make):
     arm = make["rrp"]((0.0, 3.0, -9.81), damping=0.01)
     design = make["design"](FINAL * 0.9, FINAL, second_loop={"weights": make["weights"]})
     controller = design_controller(arm, design)
-    plant = controller.plant
+    plant = controller.plant.folded
     linear = linearise(plant, np.concatenate([FINAL, np.zeros(plant.n - 3)]))
     none, rest = np.zeros(0), np.zeros(3)
     tau, _ = controller.law(1.0, none, FINAL, rest, rest, linear.q0, np.zeros(plant.n))
