@@ -5,7 +5,7 @@ import pytest
 
 from flexctl.control.reference import make_reference
 from flexctl.errors import ComputationError
-from flexctl.loop.linear import motion_poses
+from flexctl.loop.linear import linear_poses, motion_poses
 from flexctl.model.record import BasisChoice
 from flexctl.robustness.stiffness import margin
 from flexctl.robustness.stiffness.margin import judge_stiffness, stiffness_margin
@@ -58,6 +58,26 @@ def test_the_tolerance_of_a_set_point_is_that_of_its_pose(make):
     assert found.path_upper == pytest.approx(found.exact.alpha_upper, rel=1e-12)
 
 
+@pytest.mark.parametrize("gravity", [(0.0, 0.0, 0.0), (0.0, -1.0, 0.0)])
+@pytest.mark.parametrize("loop", [{}, {"sample_time": 2e-3, "delay": 1e-3}])
+def test_the_tolerance_is_that_of_the_margin_with_and_without_known_loops(make, gravity, loop):
+    arm = make["two-link"](gravity, EI=40.0)
+    design = design_of(make, method="decoupling", loop=loop)
+    closed = make["close"](arm, design, order=1)
+    known, alone = judge_stiffness(closed, linear_poses(closed)), judge_stiffness(closed)
+    margin = stiffness_margin(arm, design, truth_basis=ONE, n_path=11)
+    least = min(pose.interval.alpha_upper for pose in margin.path)
+    growth = margin.path_growth
+
+    for found in (known, alone):
+        assert found.exact.alpha_upper == pytest.approx(margin.exact.alpha_upper, rel=1e-6)
+        assert found.path_upper == pytest.approx(least, rel=1e-6)
+        assert found.path_proven == all(pose.interval.proven for pose in margin.path)
+        assert (found.path_growth is None) == (growth is None)
+        if growth:
+            assert found.path_growth.factor == pytest.approx(growth.factor, rel=1e-6)
+
+
 @pytest.mark.parametrize("reason", [ComputationError("no root"), NoMarginError("it", "unstable")])
 def test_a_pose_without_a_margin_gives_its_reason_unless_the_loop_is_unstable(
     make, monkeypatch, reason
@@ -65,10 +85,10 @@ def test_a_pose_without_a_margin_gives_its_reason_unless_the_loop_is_unstable(
     loop = make["close"](make["two-link"]((0.0, 0.0, 0.0), EI=40.0), design_of(make), order=1)
     at_every_pose, start = margin.loop_at, loop.controller.reference.start
 
-    def fails_at_the_start(loop, joints, weight):
+    def fails_at_the_start(loop, joints, *others):
         if np.allclose(joints, start):
             raise reason
-        return at_every_pose(loop, joints, weight)
+        return at_every_pose(loop, joints, *others)
 
     monkeypatch.setattr(margin, "loop_at", fails_at_the_start)
     found = judge_stiffness(loop)

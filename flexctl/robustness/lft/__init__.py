@@ -5,13 +5,18 @@ from flexctl.robustness.lft.crossings import RealCrossing
 from flexctl.robustness.lft.deadline import ENDLESS, Deadline
 from flexctl.robustness.lft.mu_bounds import MuBounds, find_mu_bounds
 from flexctl.robustness.lft.one_error import first_crossing
-from flexctl.robustness.lft.real_crossings import find_real_crossings, stable_interval
+from flexctl.robustness.lft.real_crossings import (
+    find_real_crossings,
+    first_unstable,
+    stable_interval,
+)
 from flexctl.robustness.lft.sensitivities import axis_tolerance, eigenvalue_sensitivities
 from flexctl.robustness.lft.uncertain_loop import (
     Parameter,
     Response,
     UncertainLoop,
     bilinear,
+    connected,
     frequency_response,
 )
 from flexctl.robustness.lft.worst_case import LARGEST, WorstCase
@@ -31,12 +36,14 @@ __all__ = [
     "WorstCase",
     "axis_tolerance",
     "bilinear",
+    "connected",
     "eigenvalue_sensitivities",
     "factor",
     "factor_law",
     "find_mu_bounds",
     "find_real_crossings",
     "first_crossing",
+    "first_unstable",
     "frequency_response",
     "stable_interval",
 ]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import TypeVar
 
 import numpy as np
 import scipy.linalg
 import scipy.optimize
 
-from flexctl.checks import Array, ComplexArray
+from flexctl.checks import ComplexArray
 from flexctl.loop import ON_AXIS
 from flexctl.robustness.lft.uncertain_loop import UncertainLoop
 
@@ -66,14 +67,25 @@ class Ray:
         """Error at sigma."""
         return self.origin + self.sign * sigma
 
-    def matrix(self, sigma: float) -> Array:
-        """State matrix (N, N)."""
-        return self.loop.matrix(np.array([self.delta(sigma)]))
+    @cached_property
+    def upper_half(self) -> Callable[[float], tuple[ComplexArray, ComplexArray]]:
+        """Eigenvalues with Im >= 0 at sigma, and their derivatives, each sigma computed once."""
+        return cache(self._upper_half)
 
-    def slope(self, sigma: float) -> Array:
-        """Differentiate the state matrix by sigma (N, N): U V, errors counted from there."""
-        there = self.loop.at(np.array([self.delta(sigma)]))
-        return self.sign * there.U @ there.V
+    def _upper_half(self, sigma: float) -> tuple[ComplexArray, ComplexArray]:
+        """Eigenvalues and w' U V v / w'v, errors counted from sigma, block by block."""
+        A, U, V, _ = self.loop.counted_from(np.array([self.delta(sigma)]))
+        found = [np.zeros((2, 0), dtype=complex)]
+        for own in self.loop.blocks:
+            solved = scipy.linalg.eig(A[np.ix_(own, own)], left=True, right=True)
+            values, W, R = (np.asarray(part) for part in solved)
+            keep = np.imag(values) >= 0
+            W, R = W[:, keep].conj(), R[:, keep]
+            with np.errstate(divide="ignore", invalid="ignore"):  # a defective one has none
+                slopes = np.sum((W.T @ U[own]).T * (V[:, own] @ R), axis=0) / np.sum(W * R, axis=0)
+            found.append(np.array([values[keep], self.sign * slopes]))
+        values, slopes = np.hstack(found)
+        return values, slopes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +114,7 @@ def verify(ray: Ray, sigmas: Sequence[float]) -> list[RealCrossing]:
 
 def _roots_near(ray: Ray, sigma: float) -> list[_Root]:
     """Eigenvalues that lie on the axis at `sigma` or reach it close by; none of a real pair +-a."""
-    values, slopes = _upper_half(ray, sigma)
+    values, slopes = ray.upper_half(sigma)
     size, largest = np.abs(values), np.abs(values).max()
     change = sigma * np.abs(slopes.real)
     flat = (change <= FLAT * size) & (np.abs(values.real) <= ON_AXIS * size)
@@ -112,20 +124,9 @@ def _roots_near(ray: Ray, sigma: float) -> list[_Root]:
     return [root for root in roots if root is not None]
 
 
-def _upper_half(ray: Ray, sigma: float) -> tuple[ComplexArray, ComplexArray]:
-    """Eigenvalues with Im >= 0 of M(sigma), and their derivatives w' (dM/dsigma) v / w'v."""
-    solved = scipy.linalg.eig(ray.matrix(sigma), left=True, right=True)
-    values, W, V = (np.asarray(part) for part in solved)
-    keep = np.imag(values) >= 0
-    W, V = W[:, keep].conj(), V[:, keep]
-    with np.errstate(divide="ignore", invalid="ignore"):  # a defective eigenvalue has none
-        slopes = np.sum(W * (ray.slope(sigma) @ V), axis=0) / np.sum(W * V, axis=0)
-    return values[keep], slopes
-
-
 def _nearest(ray: Ray, sigma: float, value: complex) -> tuple[complex, complex]:
     """Eigenvalue nearest to `value`, and its derivative."""
-    values, slopes = _upper_half(ray, sigma)
+    values, slopes = ray.upper_half(sigma)
     k = np.abs(values - value).argmin()
     return complex(values[k]), complex(slopes[k])
 
@@ -194,7 +195,7 @@ def _same(a: _Root, b: _Root) -> bool:
 
 def _describe(ray: Ray, root: _Root) -> RealCrossing:
     """Turn a root into a crossing; eigenvalues that cross there together are all counted."""
-    values = _upper_half(ray, root.sigma)[0]
+    values = ray.upper_half(root.sigma)[0]
     real = not root.value.imag
     size = float(np.abs(values).max()) if real else abs(root.value)
     reach = ROUND_OFF if real else SAME  # other slow eigenvalues may be real and near 0 too

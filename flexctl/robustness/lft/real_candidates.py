@@ -32,30 +32,32 @@ _APART = 1e-6  # relative |lambda_i + lambda_j| from which errors may be counted
 _WORST_BASIS = 1e6  # condition number of eigenvectors beyond which the Schur form is used
 
 
-def real_candidates(loop: UncertainLoop, base: complex) -> Array:
+def real_candidates(loop: UncertainLoop, base: complex, instead: complex | None = None) -> Array:
     """Every real delta, ascending, at which lambda_i + lambda_j = 0 or lambda_i = 0 is possible.
 
     These include all crossings of the imaginary axis except those at infinity, to the accuracy of
-    an eigenvalue problem about `base`, delta_0. A good `base` has no special value and is about as
-    far from the crossings as they are from each other. A real one, where `apart` allows it, takes a
-    third of the time.
+    an eigenvalue problem about `base`, delta_0. A good base has no special value and is about as
+    far from the crossings as they are from each other. A real one takes a third of the time; where
+    two eigenvalues nearly add up to zero there, `instead` replaces it.
 
     Raises
     ------
     DesignError
-        If two eigenvalues add up to zero at `base`, hence for every delta.
+        If two eigenvalues add up to zero at the base, hence for every delta.
     """
-    A, U, V, D = loop.counted_from(np.array([base]))
-    if not len(A) or not len(D):  # no eigenvalue moves
+    if not loop.size or not len(loop.D):  # no eigenvalue moves
         return np.zeros(0)
-    _check_sums(np.linalg.eigvals(A))
-    problems = [sum_problem(A, U, V, D), D - V @ np.linalg.solve(A, U)]
+    A, U, V, D = loop.counted_from(np.array([base]))
+    values, W = np.linalg.eig(A)
+    if instead is not None and not _apart(values):
+        return real_candidates(loop, instead)
+    _check_sums(values)
+    problems = [sum_problem(A, U, V, D, values, W), D - V @ np.linalg.solve(A, U)]
     return np.unique(np.concatenate([_real_roots(T, base) for T in problems]))
 
 
-def apart(loop: UncertainLoop, base: complex) -> bool:
-    """Whether no two eigenvalues nearly add up to zero at `base`."""
-    values = np.linalg.eigvals(loop.counted_from(np.array([base]))[0])
+def _apart(values: Array) -> bool:
+    """Whether no two of the eigenvalues (N,) nearly add up to zero."""
     i, j = np.triu_indices(len(values), 1)
     size = np.abs(values)
     return bool((np.abs(values[i] + values[j]) > _APART * (size[i] + size[j])).all())
@@ -81,12 +83,12 @@ def _check_sums(values: Array) -> None:
         raise DesignError(f"crossings: expected eigenvalues that depend on the error, got {got}")
 
 
-def sum_problem(A: Array, U: Array, V: Array, D: Array) -> Array:
+def sum_problem(A: Array, U: Array, V: Array, D: Array, values: Array, W: Array) -> Array:
     """T (r N, r N) of the module docstring, in coordinates in which L is easily inverted.
 
     A (N, N), U (N, r), V (r, N) and D (r, r); complex where errors count from a complex one.
+    `values` (N,) and W (N, N) are the eigenvalues and eigenvectors of A.
     """
-    values, W = np.linalg.eig(A)
     if np.linalg.cond(W) > _WORST_BASIS:
         S, Q = map(np.asarray, scipy.linalg.schur(A, output="complex")[:2])
         return triangular_problem(S, Q.conj().T @ U, V @ Q, D)

@@ -102,7 +102,7 @@ def stable_interval(loop: UncertainLoop) -> StableInterval:
     """
     problem = prepare(loop, -np.inf, np.inf)
     if problem.unstable(0.0)[0]:
-        values = problem.loop.poles(np.zeros(1))
+        values = problem.loop.nominal_poles
         got = f"eigenvalue {values[values.real.argmax()]:.4g}"
         raise DesignError(f"stable interval: expected a loop that is stable without error, {got}")
     at_lower, below = _end(problem, -1.0)

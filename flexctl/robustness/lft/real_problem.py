@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse.csgraph
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import DesignError, InputError
 from flexctl.loop import ON_AXIS
 from flexctl.robustness.lft.crossings import ROUND_OFF, SAME, Ray, RealCrossing, verify
-from flexctl.robustness.lft.real_candidates import apart, real_candidates
+from flexctl.robustness.lft.real_candidates import real_candidates
 from flexctl.robustness.lft.sensitivities import (
     axis_tolerance,
     balanced,
@@ -57,6 +56,9 @@ class Problem:
     @cached_property
     def marginal(self) -> tuple[Marginal, ...]:
         """Eigenvalues on the axis at delta = 0, Im >= 0."""
+        nominal = self.loop.nominal_poles
+        if (np.abs(nominal.real) > axis_tolerance(nominal)).all():
+            return ()
         values, rates = eigenvalue_sensitivities(self.loop)
         on_axis = (np.abs(values.real) <= axis_tolerance(values)) & (values.imag >= 0)
         pairs = zip(values[on_axis].tolist(), rates[on_axis].tolist(), strict=True)
@@ -69,10 +71,7 @@ class Problem:
         if not low < high:  # the range lies beyond -1 or beyond 1
             low, high = (self.low, 2 * self.low) if self.low > 0 else (2 * self.high, self.high)
         base = low + (high - low) * _BASE
-        candidates = [
-            real_candidates(part, base.real if apart(part, base.real) else base)
-            for part in uncoupled(self.loop)
-        ]
+        candidates = [real_candidates(part, base.real, base) for part in uncoupled(self.loop)]
         return self.inside(np.unique(np.concatenate([np.zeros(0), *candidates])))
 
     @cached_property
@@ -109,7 +108,7 @@ class Problem:
         From 0 to N where I - delta D is singular.
         """
         try:
-            values = self.loop.poles(np.array([delta]))
+            values = self.loop.poles(np.array([delta])) if delta else self.loop.nominal_poles
         except np.linalg.LinAlgError:
             return 0, self.loop.size
         tolerance = axis_tolerance(values)
@@ -164,7 +163,7 @@ def _at_the_origin(problem: Problem, crossing: RealCrossing) -> RealCrossing:
     at 0 for g = 0, and one unstable beyond. The determinant of A then changes its sign, which it
     does not for an oscillating pair.
     """
-    slow = _SLOW * np.abs(problem.loop.poles(np.zeros(1))).max()
+    slow = _SLOW * np.abs(problem.loop.nominal_poles).max()
     there = np.abs(problem.loop.poles(np.array([crossing.delta])))
     if crossing.frequency >= slow or (there < slow).sum() < 2:
         return crossing
@@ -251,23 +250,8 @@ def uncoupled(loop: UncertainLoop) -> list[UncertainLoop]:
     Entries as small as round-off of Riccati equations count as zero. The parts only give
     candidates, which are verified with the whole loop.
     """
-    n = loop.size
-    whole = np.block([[loop.A, loop.U], [loop.V, loop.D]])
-    count, label = scipy.sparse.csgraph.connected_components(_acts(whole), connection="weak")
-    parts = []
-    for k in range(count):
-        states = np.flatnonzero(label[:n] == k)
-        channels = np.flatnonzero(label[n:] == k)
-        if len(states) and len(channels):
-            parts.append(_part(loop, states, channels))
-    return parts
-
-
-def _acts(A: Array) -> Array:
-    """Mask of the entries of a matrix that are larger than round-off."""
-    size = np.abs(A)
-    rows, columns = size.max(axis=1, initial=0.0), size.max(axis=0, initial=0.0)
-    return size > _ZERO * np.minimum.outer(rows, columns)
+    parts = loop.parts(_ZERO)
+    return [_part(loop, *part) for part in parts if all(map(len, part))]
 
 
 def _part(loop: UncertainLoop, states: Array, channels: Array) -> UncertainLoop:

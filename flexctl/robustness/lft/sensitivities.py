@@ -94,9 +94,9 @@ def without_fixed(loop: UncertainLoop) -> tuple[UncertainLoop, ComplexArray]:
     DesignError
         If a fixed eigenvalue is defective, as that of a free body.
     """
-    values = np.linalg.eigvals(loop.A).astype(complex)
+    values = loop.nominal_poles
     fixed = values[np.abs(np.real(values)) <= axis_tolerance(values)]
-    for error in _ELSEWHERE:
+    for error in _ELSEWHERE if len(fixed) else ():
         there = np.linalg.eigvals(loop.counted_from(np.array([error]))[0])
         fixed = fixed[_matches(fixed, there) >= 0]
     return (_deflated(loop, fixed) if len(fixed) else loop), fixed

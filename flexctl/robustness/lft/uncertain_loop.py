@@ -12,6 +12,8 @@ from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import ComputationError, InputError
 
+(_TRSM,) = scipy.linalg.get_blas_funcs(("trsm",), dtype=complex)
+_FEW = 3  # states for each frequency, from which on frequencies are taken one by one
 _BARE = 1e-3  # of the nominal value: the least that is tried of a quantity that must not vanish
 
 
@@ -127,8 +129,30 @@ class UncertainLoop:
         return self.A + (self.U * scaled) @ np.linalg.solve(inner, self.V)
 
     def poles(self, delta: Array) -> ComplexArray:
-        """Eigenvalues (N,) under errors delta (p,)."""
-        return np.linalg.eigvals(self.matrix(delta)).astype(complex)
+        """Eigenvalues (N,) under errors delta (p,), block by block."""
+        A = self.matrix(delta)
+        values = [np.linalg.eigvals(A[np.ix_(own, own)]) for own in self.blocks]
+        return np.concatenate([np.zeros(0), *values]).astype(complex)
+
+    @cached_property
+    def nominal_poles(self) -> ComplexArray:
+        """Eigenvalues (N,) without errors."""
+        return self.poles(np.zeros(len(self.parameters)))
+
+    @cached_property
+    def blocks(self) -> list[Array]:
+        """States of the diagonal blocks of A(delta): all entries between two blocks are zero."""
+        return [states for states, _ in self.parts(0.0) if len(states)]
+
+    def parts(self, negligible: float) -> list[tuple[Array, Array]]:
+        """Split into parts that do not act on each other: indices of their states and channels.
+
+        Entries up to `negligible` of the largest in their row, or in their column, count as zero.
+        """
+        whole = np.abs(np.block([[self.A, self.U], [self.V, self.D]]))
+        rows, columns = whole.max(axis=1, initial=0.0), whole.max(axis=0, initial=0.0)
+        parts = connected(whole > negligible * np.minimum.outer(rows, columns))
+        return [(own[own < self.size], own[own >= self.size] - self.size) for own in parts]
 
     def along(self, direction: Array, name: str = "scale") -> UncertainLoop:
         """Return the loop of one error t, all errors being t times `direction` (p,).
@@ -170,6 +194,18 @@ class UncertainLoop:
         """Frequency [rad/s] of an eigenvalue on the imaginary axis: |Im|, or 2 atan(|Im|)/T."""
         imaginary = abs(value.imag)
         return 2 * float(np.arctan(imaginary)) / self.sample_time if self.sample_time else imaginary
+
+
+def connected(acts: Array) -> list[Array]:
+    """Find the diagonal blocks, by indices, of a matrix with entries other than zero at `acts`."""
+    acts, left, blocks = acts | acts.T, np.ones(len(acts), dtype=bool), []
+    while left.any():
+        own, wider = ~left, np.arange(len(acts)) == left.argmax()
+        while (wider != own).any():
+            own, wider = wider, wider | acts[wider].any(axis=0)
+        blocks.append(np.flatnonzero(own))
+        left &= ~own
+    return blocks
 
 
 def bilinear(loop: UncertainLoop, sample_time: float) -> UncertainLoop:
@@ -239,14 +275,24 @@ class Response:
         """M (K, r, r) at frequencies w (K,), in the units of A, infinity allowed."""
         w = np.atleast_1d(np.asarray(w, dtype=float))
         finite = np.isfinite(w)
-        s, n = 1j * w[finite], len(self.T)
-        X = np.zeros((n, len(s), self.right.shape[1]), dtype=complex)
-        for i in range(n - 1, -1, -1):
-            known = np.tensordot(self.T[i, i + 1 :], X[i + 1 :], 1)
-            X[i] = (self.right[i] + known) / (s - self.T[i, i])[:, None]
+        X = self._states(1j * w[finite])
         M = np.broadcast_to(self.D.astype(complex), (len(w), *self.D.shape)).copy()
         M[finite] += np.tensordot(X, self.left, axes=(0, 1)).transpose(0, 2, 1)
         return M
+
+    def _states(self, s: ComplexArray) -> ComplexArray:
+        """(s - T)^-1 right (N, K, r) at s (K,): for few s one by one, else row by row for all s."""
+        n, r = self.right.shape
+        X = np.empty((n, len(s), r), dtype=complex)
+        if _FEW * len(s) <= n:
+            for k, one in enumerate(s):
+                X[:, k] = _TRSM(1.0, one * np.eye(n) - self.T, self.right)
+            return X
+        rows, inverse = X.reshape(n, -1), 1 / (s - self.poles[:, None])
+        for i in range(n - 1, -1, -1):
+            known = (self.T[i, i + 1 :] @ rows[i + 1 :]).reshape(len(s), r)
+            X[i] = (self.right[i] + known) * inverse[i][:, None]
+        return X
 
 
 def frequency_response(loop: UncertainLoop) -> Response:

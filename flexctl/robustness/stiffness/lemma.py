@@ -304,7 +304,7 @@ def lemma_of_errors(plant: Plant, q: Array, errors: Array) -> Lemma:
 def _by_errors(plant: Plant, q: Array, farthest: float = FARTHEST) -> Callable[[Array], Lemma]:
     """Return the lemma at q (n,) as a function of errors (p,) of the stiffness."""
     linear = linearise(plant, q)
-    unknown = replace(plant, stiffness_error=StiffnessError(values=None))
+    unknown = replace(plant.folded, stiffness_error=StiffnessError(values=None))
     stiffness = unknown.casadi_functions["elastic_stiffness"]
 
     def lemma(errors: Array) -> Lemma:

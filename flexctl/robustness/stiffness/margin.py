@@ -8,18 +8,20 @@ alpha = 0. The loop is linearised at rest at frozen poses, without neglecting te
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from flexctl import checks
 from flexctl.checks import Array
-from flexctl.control import Controller
+from flexctl.control import Controller, Recipe, design_on
 from flexctl.errors import ComputationError, DesignError, InputError, NoEquilibriumError
-from flexctl.loop import N_PATH, ClosedLoop, motion_poses
+from flexctl.loop import N_PATH, ClosedLoop, LinearPoses, motion_poses
 from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
+from flexctl.plant import StiffnessError
 from flexctl.robustness.stiffness.assumed_stiffness import judge_assumed, part_errors
 from flexctl.robustness.stiffness.independent_errors import IndependentStudy
 from flexctl.robustness.stiffness.lemma import (
@@ -34,7 +36,6 @@ from flexctl.robustness.stiffness.path_growth import ERROR, PathGrowth, growth_o
 from flexctl.robustness.stiffness.pose_loop import (
     Case,
     PoseLoop,
-    close_unknown,
     final_loop,
     loop_at,
 )
@@ -48,6 +49,7 @@ from flexctl.robustness.stiffness.record import (
 )
 from flexctl.robustness.stiffness.structured_errors import check_errors
 
+_T = TypeVar("_T")
 ORDERS = tuple(
     BasisChoice(kind=kind, order=order) for kind in ("modes", "elements") for order in (1, 2, 3, 4)
 )
@@ -340,8 +342,12 @@ class StiffnessTolerance:
     not_computed: Mapping[str, str] = field(default_factory=dict)
 
 
-def judge_stiffness(loop: ClosedLoop) -> StiffnessTolerance | None:
+def judge_stiffness(
+    loop: ClosedLoop, poses: LinearPoses | None = None
+) -> StiffnessTolerance | None:
     """Find both margins of a loop; None for an open loop and for a rigid arm.
+
+    `poses` are linear models of the loop, where these are known.
 
     Raises
     ------
@@ -357,42 +363,46 @@ def judge_stiffness(loop: ClosedLoop) -> StiffnessTolerance | None:
             "and which, is not known"
         )
     plant = controller.plant
-    uncertain = close_unknown(plant.arm, controller.design, plant.basis, loop.truth)
+    uncertain = replace(loop, controller=_of_unknown_stiffness(controller))
+    known = poses if plant.stiffness_error is None else None
+    final = known.final if known and known.final.rest and not known.final.rest.falls else None
+    times, joints = motion_poses(controller.reference, _N_TOLERANCE)
+    moving = known if controller.reference.duration else None
+    path = [moving.at(t) if moving else None for t in times]
     reasons: dict[str, str] = {}
-    t, worst = _along_the_motion(uncertain, reasons)
-    upper = worst.alpha_upper if worst else np.nan
+    uppers = [
+        _judged(lambda q=q, at=at: loop_at(uncertain, q, 0.0, at).upper(), "path", reasons)
+        for q, at in zip(joints, path, strict=True)
+    ]
+    ends = [upper for upper in uppers if upper]
+    worst = int(np.argmin([upper for upper, _ in ends])) if len(ends) == len(uppers) else None
+    upper, proven = (np.nan, True) if worst is None else ends[worst]
     return StiffnessTolerance(
         lemma=stiffness_lemma(plant, plant.straight(controller.reference.final)),
-        exact=_interval(lambda: final_loop(uncertain), "exact", reasons),
-        path_t=t,
+        exact=_judged(lambda: final_loop(uncertain, final).interval, "exact", reasons),
+        path_t=None if worst is None else float(times[worst]),
         path_upper=upper,
-        path_proven=worst is None or worst.proven,
-        path_growth=growth_or_none(uncertain) if upper < ERROR else None,
+        path_proven=proven,
+        path_growth=growth_or_none(uncertain, known=path) if upper < ERROR else None,
         not_computed=reasons,
     )
 
 
-def _interval(pose: Callable[[], PoseLoop], part: str, reasons: dict[str, str]) -> Interval | None:
-    """Stable interval at a pose; None where there is none; a failure is noted as of this part."""
+def _of_unknown_stiffness(controller: Controller) -> Controller:
+    """Return a controller whose law has errors of its stiffness as inputs; gains stay."""
+    unknown = StiffnessError(values=None)
+    plant = replace(controller.plant, stiffness_error=unknown, interpreted=True)
+    if isinstance(controller.recipe, Recipe):
+        return replace(controller, plant=plant)
+    return design_on(plant, controller.design)
+
+
+def _judged(margin: Callable[[], _T], part: str, reasons: dict[str, str]) -> _T | None:
+    """Margin at a pose; None where there is none; a failure is noted as of this part."""
     try:
-        return pose().interval
+        return margin()
     except NoMarginError:
         return None
     except (ComputationError, DesignError) as error:
         reasons.setdefault(part, str(error))
         return None
-
-
-def _along_the_motion(
-    loop: ClosedLoop, reasons: dict[str, str]
-) -> tuple[float | None, Interval | None]:
-    """Time [s] of the pose that tolerates the least overestimate, and its interval."""
-    times, poses = motion_poses(loop.controller.reference, _N_TOLERANCE)
-    intervals = [
-        _interval(partial(loop_at, loop, joints, 0.0), "path", reasons) for joints in poses
-    ]
-    known = [interval for interval in intervals if interval]
-    if len(known) < len(intervals):
-        return None, None
-    worst = int(np.argmin([interval.alpha_upper for interval in known]))
-    return float(times[worst]), known[worst]

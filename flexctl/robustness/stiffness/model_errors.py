@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
+import casadi as ca
 import numpy as np
 import scipy.linalg
 
@@ -21,13 +23,12 @@ from flexctl.loop import (
     ClosedLoop,
     Equilibrium,
     LinearLoop,
-    find_loop_equilibrium,
-    law_jacobians,
-    linearise_loop,
+    equilibrium_at_reference,
+    linearise_at,
     sampled_loop,
     set_integrals,
 )
-from flexctl.plant import LinearPlant, Plant
+from flexctl.plant import Evaluator, LinearPlant, Plant
 from flexctl.robustness.lft import (
     ControllerLFT,
     ErrorGroup,
@@ -64,9 +65,15 @@ def by_link(plant: Plant, size: float = 1.0) -> tuple[ErrorGroup, ...]:
 
 
 def pull_out(
-    loop: ClosedLoop, joints: Array, second_loop_weight: float, groups: Sequence[ErrorGroup]
+    loop: ClosedLoop,
+    joints: Array,
+    second_loop_weight: float,
+    groups: Sequence[ErrorGroup],
+    linear: LinearLoop | None = None,
 ) -> UncertainLoop:
     """Linearise a loop at rest with independent errors of groups of the law's stiffness pulled out.
+
+    `linear` is the loop there without errors, if it is known.
 
     Raises
     ------
@@ -77,41 +84,77 @@ def pull_out(
         When the law depends on a stiffness in another way than `controller_lft` describes.
     """
     plant = loop.controller.plant
-    if plant.stiffness_parts and not plant.unknown:
+    if plant.stiffness_parts and not plant.has_unknown_errors:
         raise InputError("errors: expected a controller of unknown stiffness, got a known one")
     if loop.controller.external and loop.controller.external.nonlinear:
         raise InputError(
             f"{loop.controller.design.label}: expected a law whose use of the stiffness is known, "
             "got an external one whose gains depend on what it measures"
         )
-    linear = linearise_loop(loop, joints, second_loop_weight)
-    return pull_out_of(RestingLaw(loop, joints, second_loop_weight, linear), loop, linear, groups)
+    law = RestingLaw(loop, joints, second_loop_weight, linear)
+    return pull_out_of(law, loop, linear or law.linear(), groups)
 
 
 class RestingLaw:
     """J of the law of a loop linearised about rest, the arm held where it rests without error.
 
-    Under gravity integral action compensates the change of the holding torque by an error.
+    Under gravity integral action compensates the change of the holding torque by an error. The arm
+    rests as in `linear`; by default at the reference, as `equilibrium_at_reference` finds it.
     """
 
     def __init__(
-        self, loop: ClosedLoop, joints: Array, second_loop_weight: float, linear: LinearLoop
+        self,
+        loop: ClosedLoop,
+        joints: Array,
+        second_loop_weight: float,
+        linear: LinearLoop | None = None,
     ) -> None:
-        self._loop, self._joints, self._second_loop_weight = loop, joints, second_loop_weight
-        self._rest = linear.rest or find_loop_equilibrium(loop, joints, second_loop_weight)
+        self._loop, self._second_loop_weight = loop, second_loop_weight
+        known = linear.rest if linear else None
+        self._rest = known or equilibrium_at_reference(loop, joints, second_loop_weight)
+        self._plant = linear.plant if linear else None
         self.parts = len(loop.controller.plant.stiffness_parts)
+        own = loop.controller.without_limits
+        self._row, self._numbers = _row_of(own.function), own.numbers
+        self._seen = loop.measurement.read(self._rest.q, np.zeros(loop.truth.n))[0]
 
     def __call__(self, errors: Array) -> Array:
         """Return J, (m + n_z, 2n + n_z)."""
-        rest = self.rest(errors)
-        K, L, E, F = law_jacobians(
-            self._loop, rest.q, rest.z, self._joints, self._second_loop_weight, errors
-        )
-        return np.block([[K, L], [E, F]])
+        rest, m = self.rest(errors), self._loop.truth.m
+        at = [self._second_loop_weight, rest.z, rest.desired, self._seen]
+        at += [errors] if self._loop.controller.plant.has_unknown_errors else []
+        at += [self._numbers] if len(self._numbers) else []
+        return np.array([self._row(*at, unit) for unit in np.eye(m + len(rest.z))])
 
     def rest(self, errors: Array) -> Equilibrium:
         """Equilibrium without error, with the integrals that hold it under errors (p,)."""
         return set_integrals(self._loop, self._rest, self._second_loop_weight, errors)
+
+    def linear(self, errors: Array | None = None) -> LinearLoop:
+        """Linearise the loop with errors (p,) of its law, none by default, at that equilibrium."""
+        J, m = self(np.zeros(self.parts) if errors is None else errors), self._loop.truth.m
+        n = J.shape[1] - (len(J) - m)
+        blocks = J[:m, :n], J[:m, n:], J[m:, :n], J[m:, n:]
+        return linearise_at(
+            self._loop, self._rest, self._second_loop_weight, jacobians=blocks, plant=self._plant
+        )
+
+
+@lru_cache(maxsize=8)
+def _row_of(law: ca.Function) -> Evaluator:
+    """(s, z, q_d, q, errors, numbers, e (m + n_z,)) -> e' J of a law (2n + n_z,) at rest.
+
+    Errors and numbers where they are inputs of the law.
+
+    One adjoint sweep for each row: J as one function takes several times as long to build.
+    """
+    inputs = [ca.SX.sym(f"i{k}", law.numel_in(k)) for k in range(law.n_in())]
+    s, z, q_d, v_d, a_d, q, v, *unknown = inputs
+    results = ca.vertcat(*law(*inputs))
+    e, rates = ca.SX.sym("e", results.numel()), ca.vertcat(v_d, a_d, v)
+    row = ca.jtimes(results, ca.vertcat(q, v, z), e, True)
+    row = ca.densify(ca.substitute(row, rates, ca.SX.zeros(rates.numel())))
+    return Evaluator(ca.Function("row", [s, z, q_d, q, *unknown, e], [row]))
 
 
 def pull_out_of(
@@ -141,7 +184,7 @@ def _close(
 ) -> UncertainLoop:
     """Close the loop: the law's form between the inputs of `_entrance` and the measurement."""
     n_z = len(linear.F)
-    by_state = np.array(loop.measurement.jacobian(linear.plant.q0, np.zeros(loop.truth.n)))
+    by_state = loop.measurement.derivative(linear.plant.q0)
     seen = np.asarray(scipy.linalg.block_diag(by_state, np.eye(n_z)))
     enters, A = _entrance(linear)
     V = np.zeros((len(form.Q), len(A)))

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -31,7 +32,8 @@ import scipy.linalg
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, DesignError
 from flexctl.loop import ClosedLoop, LinearLoop, linearise_loop, motion_poses
-from flexctl.robustness.stiffness.model_errors import sampling_period, state_matrix
+from flexctl.robustness.lft import connected
+from flexctl.robustness.stiffness.model_errors import RestingLaw, sampling_period, state_matrix
 
 ERROR = 0.1  # [-]: measured arms are softer than their models by more
 N_POSES = 11
@@ -64,11 +66,17 @@ class PathGrowth:
     duration: float
 
 
-def find_path_growth(closed: ClosedLoop, error: float, n_poses: int = N_POSES) -> PathGrowth:
+def find_path_growth(
+    closed: ClosedLoop,
+    error: float,
+    n_poses: int = N_POSES,
+    known: Sequence[LinearLoop | None] = (),
+) -> PathGrowth:
     """Compute the largest growth of a disturbance over the motion with an error K_hat/K - 1 [-].
 
     The controller must have the errors of its stiffness as inputs; the loop is judged under the law
-    of the gross motion, linearised at `n_poses` poses, and interpolated in between.
+    of the gross motion, linearised at `n_poses` poses, and interpolated in between. `known` are the
+    loops at these poses with the right stiffness, as far as they are known.
 
     Raises
     ------
@@ -79,24 +87,34 @@ def find_path_growth(closed: ClosedLoop, error: float, n_poses: int = N_POSES) -
     times, poses = motion_poses(closed.controller.reference, n_poses)
     errors = np.full(len(closed.controller.plant.stiffness_parts), error)
     T = float(times[-1])
-    right = [linearise_loop(closed, joints, 0.0) for joints in poses]
-    norms = [_norm(loop, T) for loop in right]
-    wrong = [linearise_loop(closed, joints, 0.0, errors) for joints in poses]
+    norms, wrong = [], []
+    for joints, linear in zip(poses, known or [None] * len(poses), strict=True):
+        right = linear or RestingLaw(closed, joints, 0.0).linear()
+        norms.append(_norm(right, T))
+        if any(closed.truth.arm.gravity):  # the error may move the arm
+            wrong.append(linearise_loop(closed, joints, 0.0, errors))
+        else:
+            wrong.append(RestingLaw(closed, joints, 0.0, right).linear(errors))
     coarse, s, t = _largest(_transitions(times, wrong, _PARTS[0]), norms)
+    found = partial(PathGrowth, error=error, start=times[s].item(), end=times[t].item(), duration=T)
+    if s == t:
+        return found(factor=1.0)
     for parts in _PARTS[1:]:
-        Phi = _product(_transitions(times, wrong, parts)[s:t], len(norms[0]))
-        factor = max(_growth(Phi, norms[s], norms[t]), 1.0)
+        Phi = _product(_transitions(times, wrong, parts, range(s, t)), len(norms[0]))
+        factor = max(float(np.linalg.norm(norms[t] @ Phi @ np.linalg.inv(norms[s]), 2)), 1.0)
         if abs(factor - coarse) <= _CONVERGED * factor:
-            ends = times[[s, t]].tolist()
-            return PathGrowth(error=error, factor=factor, start=ends[0], end=ends[1], duration=T)
+            return found(factor=factor)
         coarse = factor
     raise ComputationError(f"growth over the motion: no convergence in {_PARTS[-1]} steps a pose")
 
 
-def growth_or_none(closed: ClosedLoop, error: float = ERROR) -> PathGrowth | None:
+def growth_or_none(
+    closed: ClosedLoop, error: float = ERROR, known: Sequence[LinearLoop | None] = ()
+) -> PathGrowth | None:
     """Return the result of `find_path_growth`; None where there is no motion, or it fails."""
     try:
-        return find_path_growth(closed, error) if closed.controller.reference.duration else None
+        moves = closed.controller.reference.duration
+        return find_path_growth(closed, error, known=known) if moves else None
     except (ComputationError, DesignError):
         return None
 
@@ -108,10 +126,15 @@ def _norm(loop: LinearLoop, T: float) -> Array:
     Q = np.zeros_like(A)
     rates = slice(n, 2 * n)
     Q[rates, rates] = loop.plant.M * np.outer(units[rates], units[rates])
-    if period is None:
-        P = scipy.linalg.solve_continuous_lyapunov((A - np.eye(len(A)) / T).T, -Q)
-    else:
-        P = scipy.linalg.solve_discrete_lyapunov(np.exp(-period / T) * A.T, period * Q)
+    P = np.zeros_like(A)
+    for own in connected((A != 0) | (Q != 0)):
+        block = np.ix_(own, own)
+        if period is None:
+            slower = A[block] - np.eye(len(own)) / T
+            P[block] = scipy.linalg.solve_continuous_lyapunov(slower.T, -Q[block])
+        else:
+            slower = np.exp(-period / T) * A[block]
+            P[block] = scipy.linalg.solve_discrete_lyapunov(slower.T, period * Q[block])
     units = units / _scale(P)
     values, U = np.linalg.eigh((P + P.T) / 2 / np.outer(_scale(P), _scale(P)))
     if values[0] < -_LEAST * values[-1]:
@@ -131,10 +154,28 @@ def _scale(P: Array) -> Array:
     return np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
 
 
-def _transitions(times: Array, loops: Sequence[LinearLoop], parts: int) -> list[Array]:
-    """Transition matrices (N, N) from every pose to the next, each in `parts` steps."""
-    between = _Between(times, loops)
-    return [between.across(*ends, parts) for ends in pairwise(times)]
+def _transitions(
+    times: Array, loops: Sequence[LinearLoop], parts: int, intervals: Sequence[int] | None = None
+) -> Array:
+    """Transition matrices (k, N, N) from poses to the next ones, each in `parts` steps.
+
+    `intervals` (k,) are the indices of the poses, by default all but the last. In a step A is
+    constant, or for a sampled loop the one-sample map.
+    """
+    chosen = np.arange(len(times) - 1) if intervals is None else np.array(intervals)
+    edges = np.linspace(times[chosen], times[chosen + 1], parts + 1)
+    period, between = sampling_period(loops[0]), _Between(times, loops)
+    if period is not None:
+        edges = period * np.round(edges / period)
+    steps = []
+    for first, last in pairwise(edges):
+        A = between.state_matrices((first + last) / 2)
+        if period is None:
+            steps.append(_exponentials(A * (last - first)[:, None, None]))
+        else:
+            counts = np.round((last - first) / period).astype(int)
+            steps.append(np.array(list(map(np.linalg.matrix_power, A, counts))))
+    return _product(steps, len(steps[0][0]))
 
 
 class _Between:
@@ -151,10 +192,27 @@ class _Between:
         rows = [np.concatenate([part.ravel() for part in _parts(loop)]) for loop in loops]
         self._spline = scipy.interpolate.CubicSpline(times, rows)
 
-    def loop(self, t: float) -> LinearLoop:
-        """Return the loop at a time [s]."""
-        pieces = np.split(self._spline(t), self._cuts)
-        matrices = (piece.reshape(s) for piece, s in zip(pieces, self._shapes, strict=True))
+    def state_matrices(self, times: Array) -> Array:
+        """State matrices (k, N, N) at times (k,) [s]; one-sample maps of a sampled loop."""
+        pieces = np.split(self._spline(times), self._cuts, axis=1)
+        matrices = [
+            piece.reshape(len(times), *s) for piece, s in zip(pieces, self._shapes, strict=True)
+        ]
+        if sampling_period(self._first) is not None:
+            return np.array([state_matrix(self._loop(*one)) for one in zip(*matrices, strict=True)])
+        M, D, K, feedback, L, E, F = matrices
+        B = np.broadcast_to(self._first.plant.B, (len(M), *self._first.plant.B.shape))
+        n, m = B.shape[1:]
+        solved = np.linalg.solve(M, np.concatenate([K, D, B], axis=2))
+        A = np.zeros((len(M), 2 * n + F.shape[1], 2 * n + F.shape[1]))
+        A[:, :n, n : 2 * n] = np.eye(n)
+        A[:, n : 2 * n, : 2 * n] = -solved[..., : 2 * n]
+        A[:, n : 2 * n] += solved[..., -m:] @ np.concatenate([feedback, L], axis=2)
+        A[:, 2 * n :] = np.concatenate([E, F], axis=2)
+        return A
+
+    def _loop(self, *matrices: Array) -> LinearLoop:
+        """Loop of interpolated matrices, in the order of `_parts`."""
         M, D, K, feedback, L, E, F = matrices
         return replace(
             self._first,
@@ -165,17 +223,6 @@ class _Between:
             own=F,
         )
 
-    def across(self, start: float, end: float, parts: int) -> Array:
-        """Transition matrix from `start` to `end` [s], by `parts` steps with constant A."""
-        edges, period = np.linspace(start, end, parts + 1), sampling_period(self._first)
-        if period is not None:
-            edges = period * np.round(edges / period)
-        steps = [
-            _step(state_matrix(self.loop((first + last) / 2)), last - first, period)
-            for first, last in pairwise(edges)
-        ]
-        return _product(steps, len(steps[0]))
-
 
 def _parts(loop: LinearLoop) -> tuple[Array, ...]:
     """Matrices of a loop that are interpolated over time."""
@@ -183,38 +230,41 @@ def _parts(loop: LinearLoop) -> tuple[Array, ...]:
     return plant.M, plant.D, plant.K, loop.feedback, loop.integral_gain, loop.E, loop.F
 
 
-def _step(A: Array, duration: float, period: float | None) -> Array:
-    """Transition matrix over a duration [s] of x' = A x, or of a power of the one-sample map."""
-    if period is None:
-        return _exponential(A * duration)
-    return np.linalg.matrix_power(A, round(duration / period))
+def _exponentials(A: Array) -> Array:
+    """Exponentials e^A of A (k, N, N), block by block, in units of balance: rates are larger."""
+    _, units = _balance(np.abs(A).max(axis=0))
+    balanced, result = A * units / units[:, None], np.zeros_like(A)
+    for own in connected(np.any(A != 0, axis=0)):
+        block = np.ix_(np.arange(len(A)), own, own)
+        result[block] = scipy.linalg.expm(balanced[block])
+    return units[:, None] * result / units
 
 
-def _exponential(A: Array) -> Array:
-    """Exponential e^A (N, N), balanced, as positions and rates differ in size."""
-    balanced, units = _balance(A)
-    return units[:, None] * scipy.linalg.expm(balanced) / units
-
-
-def _product(steps: Sequence[Array], size: int) -> Array:
-    """Transition matrix (size, size) over several steps."""
+def _product(steps: Sequence[Array] | Array, size: int) -> Array:
+    """Transition matrix (size, size) over several steps, or several ones at once."""
     Phi = np.eye(size)
     for step in steps:
         Phi = step @ Phi
     return Phi
 
 
-def _growth(Phi: Array, before: Array, after: Array) -> float:
-    """Largest growth [-] by Phi, in the norms (N, N) before and after."""
-    return float(np.linalg.norm(after @ np.linalg.solve(before.T, Phi.T).T, 2))
+def _largest(steps: Array, norms: Sequence[Array]) -> tuple[float, int, int]:
+    """Find the largest growth between two poses, at least 1, and the indices of these poses.
 
-
-def _largest(steps: Sequence[Array], norms: Sequence[Array]) -> tuple[float, int, int]:
-    """Find the largest growth between two poses, at least 1, and the indices of these poses."""
-    largest = (1.0, 0, 0)
-    for s, before in enumerate(norms):
+    |X|_2 <= |X|_F: only matrices whose Frobenius norm exceeds the largest growth so far are judged.
+    """
+    grown, ends = [], []
+    for s, before in enumerate(norms[:-1]):
+        Phi = np.linalg.inv(before)
         for t in range(s + 1, len(norms)):
-            growth = _growth(_product(steps[s:t], len(before)), before, norms[t])
-            if growth > largest[0]:
-                largest = (growth, s, t)
+            Phi = steps[t - 1] @ Phi
+            grown.append(norms[t] @ Phi)
+            ends.append((s, t))
+    with np.errstate(over="ignore"):  # an infinite bound only means that the matrix is judged
+        sizes, largest = np.linalg.norm(grown, axis=(1, 2)), (1.0, 0, 0)
+    for k in np.argsort(-sizes):
+        if sizes[k] <= largest[0]:
+            break
+        growth = float(np.linalg.norm(grown[k], 2))
+        largest = max(largest, (growth, *ends[k]))
     return largest

@@ -15,6 +15,7 @@ from flexctl.control import design_controller
 from flexctl.errors import InputError
 from flexctl.loop import (
     ClosedLoop,
+    LinearLoop,
     ModeNames,
     Setup,
     close_around,
@@ -29,6 +30,7 @@ from flexctl.robustness.lft import (
     UncertainLoop,
     axis_tolerance,
     eigenvalue_sensitivities,
+    first_unstable,
     stable_interval,
 )
 from flexctl.robustness.stiffness.followed_equilibria import ErrorFamily, stiffness_family
@@ -173,7 +175,7 @@ class PoseLoop:
     @property
     def abscissa(self) -> float:
         """Largest real part of the eigenvalues without error [1/s]."""
-        return float(self.loop.in_time(self.loop.poles(np.zeros(1))).real.max())
+        return float(self.loop.in_time(self.loop.nominal_poles).real.max())
 
     @cached_property
     def interval(self) -> Interval:
@@ -197,13 +199,27 @@ class PoseLoop:
             counted=interval.counted,
         )
 
+    def upper(self) -> tuple[float, bool]:
+        """Upper end of `interval` [-] alone, infinite without a limit, and whether it is proven.
+
+        Raises
+        ------
+        NoMarginError
+            As `interval`.
+        """
+        self._require_stable()
+        if self.family and self.moves:
+            end = self.family.end(1)
+            return (end.alpha if end else np.inf), False
+        return first_unstable(self.loop), True
+
     def _require_stable(self) -> None:
         """Refuse a loop whose actuators cannot hold the arm at this pose, or that is unstable."""
         if self.family is not None and any(self.closed.truth.arm.gravity):
             torque = self.family.start.rest.tau
             if exceeding(torque, self.closed.torque_limit).size:
                 raise NoMarginError(self._subject, too_weak(self.closed, torque, "at this pose"))
-        values = self.loop.poles(np.zeros(1))
+        values = self.loop.nominal_poles
         grows = values.real > axis_tolerance(values)
         if not grows.any():
             return
@@ -262,18 +278,23 @@ class PoseLoop:
         return Locus(alpha=alpha, poles=tuple(poles))
 
 
-def final_loop(closed: ClosedLoop) -> PoseLoop:
-    """Linearise a loop at its final pose, under the second loop if there is one."""
+def final_loop(closed: ClosedLoop, linear: LinearLoop | None = None) -> PoseLoop:
+    """Linearise a loop at its final pose, under the second loop if there is one: see `loop_at`."""
     controller = closed.controller
-    return loop_at(closed, controller.reference.final, controller.final_second_loop_weight)
+    weight = controller.final_second_loop_weight
+    return loop_at(closed, controller.reference.final, weight, linear)
 
 
-def loop_at(closed: ClosedLoop, joints: Array, second_loop_weight: float) -> PoseLoop:
+def loop_at(
+    closed: ClosedLoop, joints: Array, second_loop_weight: float, linear: LinearLoop | None = None
+) -> PoseLoop:
     """Linearise a loop at joint variables (m,) with its error alpha pulled out.
 
-    The controller must have the errors of its stiffness as inputs: see `StiffnessError`.
+    The controller must have the errors of its stiffness as inputs: see `StiffnessError`. `linear`
+    is the loop there without errors, if it is known.
     """
-    loop = pull_out(closed, joints, second_loop_weight, all_together(closed.controller.plant))
+    together = all_together(closed.controller.plant)
+    loop = pull_out(closed, joints, second_loop_weight, together, linear)
     names = name_modes(closed, joints, loop.size)
     parts = np.ones(len(closed.controller.plant.stiffness_parts))
     family = stiffness_family(closed, joints, second_loop_weight, parts) if len(parts) else None

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -118,6 +117,11 @@ def shifted(loop, base):
     return loop.counted_from(np.array([base]))
 
 
+def problem_of(loop, base):
+    matrices = shifted(loop, base)
+    return sum_problem(*matrices, *np.linalg.eig(matrices[0]))
+
+
 def sum_map(A):
     """Matrix of X -> A X + X A' on skew-symmetric X, by X_ij, i < j."""
     i, j = np.triu_indices(len(A), 1)
@@ -141,7 +145,7 @@ def test_the_problem_has_every_root_of_the_unreduced_guardian_map(N, r):
     loop = random_loop(N, r, seed=N + r, feedthrough=0.0)
     whole = eigvals(sum_map(loop.A), -sum_map(loop.U @ loop.V))
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = BASE + 1 / np.linalg.eigvals(sum_problem(*shifted(loop, BASE)))
+        found = BASE + 1 / np.linalg.eigvals(problem_of(loop, BASE))
     whole = whole[np.abs(whole) < 1e4]
     gap = np.abs(whole[:, None] - found).min(axis=1) / np.abs(whole)
     assert len(whole) >= N - 1
@@ -162,10 +166,10 @@ def test_both_ways_to_invert_the_map_give_one_problem(N, r):
 @pytest.mark.parametrize(("N", "r"), [(5, 1), (6, 3)])
 def test_a_real_base_has_the_roots_of_a_complex_one(N, r):
     loop = random_loop(N, r, seed=7)
-    real = sum_problem(*shifted(loop, 0.2))
+    real = problem_of(loop, 0.2)
     assert real.dtype == float
     a = 0.2 + 1 / np.linalg.eigvals(real)
-    b = BASE + 1 / np.linalg.eigvals(sum_problem(*shifted(loop, BASE)))
+    b = BASE + 1 / np.linalg.eigvals(problem_of(loop, BASE))
     a, b = a[np.abs(a) < 1e3], b[np.abs(b) < 1e3]
     assert (np.abs(a[:, None] - b).min(axis=1) < 1e-8 * np.abs(a)).all()
     assert len(a) == len(b)
@@ -433,12 +437,13 @@ class Noisy:
     """x'' + (1 - delta + noise) x' + 9 x = 0, the noise far above round-off."""
 
     frequency = staticmethod(lambda value: value.imag)
-    at = staticmethod(lambda _: SimpleNamespace(U=np.diag([0.0, 1.0]), V=np.eye(2)))
+    blocks = (np.arange(2),)
 
     @staticmethod
-    def matrix(delta):
+    def counted_from(delta):
         noise = 1e-4 * np.sin(1e9 * delta[0])
-        return np.array([[0, 3], [-3, delta[0] - 1 + noise]])
+        A = np.array([[0, 3], [-3, delta[0] - 1 + noise]])
+        return A, np.diag([0.0, 1.0]), np.eye(2), np.zeros((2, 2))
 
 
 def test_a_crossing_that_newton_does_not_settle_on_is_bracketed():
