@@ -1,6 +1,7 @@
 """Simulation: nonlinear runs of a closed loop and their energy account."""
 
 from flexctl.simulation.integrators import INTEGRATORS, Tolerance, check_integration
+from flexctl.simulation.many import simulate_many
 from flexctl.simulation.simulation import DEFAULT_SAMPLES, initial_state, simulate
 from flexctl.simulation.step_size import local_poles
 from flexctl.simulation.trajectory import Trajectory
@@ -14,4 +15,5 @@ __all__ = [
     "initial_state",
     "local_poles",
     "simulate",
+    "simulate_many",
 ]

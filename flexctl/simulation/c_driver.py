@@ -6,10 +6,12 @@ import ctypes as ct
 import functools
 import hashlib
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from flexctl.checks import Array
 from flexctl.errors import ComputationError
 from flexctl.loop import ClosedLoop
 from flexctl.plant import STEEPEST, cached_library, why_too_steep
@@ -21,7 +23,8 @@ from flexctl.simulation.integrators import (
     Tolerance,
     out_of_steps,
 )
-from flexctl.simulation.right_hand_side import RUN, library
+from flexctl.simulation.lanes import FLAGS, LANES, have_lanes, lane_library
+from flexctl.simulation.right_hand_side import RUN, library, numbers_of
 
 _SOURCES = sorted(Path(__file__).parent.glob("*.[ch]"))
 _int, _double = ct.c_longlong, ct.c_double
@@ -34,7 +37,11 @@ def _fields(kind: type, names: str) -> tuple[tuple[str, type], ...]:
 
 
 class _Function(ct.Structure):
-    _fields_ = (("call", ct.c_void_p), *_fields(_int, "n_arg n_res n_iw n_w"))
+    _fields_ = (
+        ("call", ct.c_void_p),
+        *_fields(_int, "n_arg n_res n_iw n_w n_in"),
+        ("numbers", _doubles),
+    )
 
 
 class _Event(ct.Structure):
@@ -58,15 +65,30 @@ class _Problem(ct.Structure):
 class _Result(ct.Structure):
     _fields_ = (
         *_fields(_doubles, "q v a tau z supplied dissipated saturated"),
+        ("status", ct.POINTER(_int)),
+        ("time", _doubles),
+        ("index", ct.POINTER(_int)),
         *_fields(_int, "steps rejected evaluations"),
-        ("time", _double),
-        ("index", _int),
     )
 
 
 def driver_library() -> Path | None:
     """Library of the integrators, built or from the cache; None if nothing is compiled."""
     return cached_library(f"integrators {_sources_digest()}", _copy_sources)
+
+
+def lanes_driver() -> Path | None:
+    """Library of the integrator of LANES arms at once; None where there cannot be one."""
+    if not have_lanes():
+        return None
+
+    def generate(folder: Path) -> Path:
+        _copy_sources(folder)
+        source = folder / "lanes.c"
+        source.write_text(f'#define LANES {LANES}\n#include "driver.c"\n')
+        return source
+
+    return cached_library(f"{LANES} lanes {_sources_digest()}", generate, FLAGS)
 
 
 def compiled_driver(loop: ClosedLoop, method: Integrator) -> Path | None:
@@ -108,61 +130,135 @@ def _load_driver(path: Path) -> ct.CDLL:
 
 
 @functools.cache
-def _function(path: Path, name: str) -> _Function:
-    """Return a CasADi function of a library with the sizes of its work arrays."""
+def _symbols(path: Path, name: str) -> tuple[int, ...]:
+    """Return address, sizes of the work arrays and number of inputs of a CasADi function."""
     loaded = _load(path)
     sizes = [_int() for _ in range(4)]
     getattr(loaded, f"{name}_work")(*(ct.byref(size) for size in sizes))
-    address = ct.cast(getattr(loaded, name), ct.c_void_p)
-    return _Function(address, *(size.value for size in sizes))
+    count = getattr(loaded, f"{name}_n_in")
+    count.restype = _int
+    address = ct.cast(getattr(loaded, name), ct.c_void_p).value or 0
+    return (address, *(size.value for size in sizes), count())
+
+
+def _function(path: Path, name: str, numbers: Array) -> _Function:
+    """Return a CasADi function of a library with the numbers (k,) that are its last input."""
+    given = numbers.ctypes.data_as(_doubles) if len(numbers) else None
+    return _Function(*_symbols(path, name), given)
 
 
 def run_compiled(
     given: InitialValueProblem, driver: Path, method: Integrator, step: float | None
 ) -> Run | RunFailure:
     """Integrate a closed loop by the integrators in C."""
+    paths = {name: library(given.loop, name) for name in (*RUN, *method.functions)}
+    return _run([given], driver, paths, method, step)[0]
+
+
+def lane_libraries(loop: ClosedLoop, method: Integrator) -> dict[str, Path] | None:
+    """Shared libraries of a method's functions of LANES arms by name; None if one is missing."""
+    paths = dict[str, Path]()
+    for name in (*RUN, *method.functions):
+        path = lane_library(loop, name)
+        if path is None:
+            return None
+        paths[name] = path
+    return paths
+
+
+def run_lanes(
+    group: Sequence[InitialValueProblem],
+    driver: Path,
+    paths: Mapping[str, Path],
+    method: Integrator,
+) -> list[Run | RunFailure]:
+    """Integrate at most LANES closed loops at once, with their functions in `paths`.
+
+    They share functions, events, sampling times and tolerance. Missing lanes repeat the last loop.
+    """
+    full = [*group, *[group[-1]] * (LANES - len(group))]
+    return _run(full, driver, paths, method, None)[: len(group)]
+
+
+def _run(
+    group: Sequence[InitialValueProblem],
+    driver: Path,
+    paths: Mapping[str, Path | None],
+    method: Integrator,
+    step: float | None,
+) -> list[Run | RunFailure]:
+    """Integrate as many loops as the driver has lanes; a number of each is beside the others'."""
+    given, L = group[0], len(group)
     loop, events, tolerance = given.loop, given.events, given.tolerance
+    loops = [one.loop for one in group]
     n, m, N = loop.truth.n, loop.truth.m, len(given.times)
     shapes = {"q": (n, N), "v": (n, N), "a": (n, N), "tau": (m, N)}
-    shapes["z"] = (loop.controller.n_state, N)
-    out = {name: np.zeros(shape, order="F") for name, shape in shapes.items()}
-    out |= {"supplied": np.zeros(N), "dissipated": np.zeros(N), "saturated": np.zeros(m)}
-    paths = {name: library(loop, name) for name in (*RUN, *method.functions)}
-    result = _Result(**{name: values.ctypes.data_as(_doubles) for name, values in out.items()})
-    q0, v0, tau0, z0 = given.start
-    inputs = (given.times, loop.torque_limit, *loop.valid_range, q0, v0, z0, tau0)
-    arrays = [np.ascontiguousarray(values, dtype=float) for values in inputs]
-    sample_times, limit, lowest, highest, *initial = (
-        values.ctypes.data_as(_doubles) for values in arrays
+    shapes |= {"z": (loop.controller.n_state, N), "supplied": (N,), "dissipated": (N,)}
+    shapes["saturated"] = (m,)
+    out = {name: np.zeros((L, *shape), order="F") for name, shape in shapes.items()}
+    status, index, time = np.zeros(L, dtype=int), np.zeros(L, dtype=int), np.zeros(L)
+    result = _Result(
+        **{name: values.ctypes.data_as(_doubles) for name, values in out.items()},
+        status=status.ctypes.data_as(ct.POINTER(_int)),
+        index=index.ctypes.data_as(ct.POINTER(_int)),
+        time=time.ctypes.data_as(_doubles),
     )
+    numbers = {name: _beside([numbers_of(one, name) for one in loops]) for name in paths}
+    inputs = (
+        [one.torque_limit for one in loops],
+        *zip(*(one.valid_range for one in loops), strict=True),
+        *([one.start[k] for one in group] for k in (0, 1, 3, 2)),
+    )
+    arrays = [_beside(values) for values in inputs]
+    limit, lowest, highest, *initial = (values.ctypes.data_as(_doubles) for values in arrays)
+    sample_times = np.ascontiguousarray(given.times, dtype=float)
     problem = _Problem(
         method=method.number,
         **_sizes(loop),
-        **{name: _function(path, name) for name, path in paths.items() if path is not None},
+        **{
+            name: _function(path, name, numbers[name])
+            for name, path in paths.items()
+            if path is not None
+        },
         **_settings(method, step, tolerance),
         held=int(loop.controller.sample_time is not None),
         sample_time=loop.controller.sample_time or 0.0,
         n_events=len(events),
         events=(_Event * len(events))(*((e.time, e.kind, e.index, e.phase) for e in events)),
         n_samples=N,
-        sample_times=sample_times,
+        sample_times=sample_times.ctypes.data_as(_doubles),
         limit=limit,
         drives=(_int * m)(*loop.truth.drives),
         lowest=lowest,
         highest=highest,
     )
-    status = _load_driver(driver).flexctl_simulate(
+    memory = _load_driver(driver).flexctl_simulate(
         ct.byref(problem), *initial, _double(tolerance.first_step), ct.byref(result)
     )
-    if status:
-        return _failure(loop, status, result, tolerance)
-    return Run(
-        steps=result.steps,
-        rejected=result.rejected,
-        evaluations=result.evaluations,
-        integrator=f"{method.words}, compiled C",
-        **out,
-    )
+    if memory:
+        status[:] = memory
+    words = f"{method.words}, compiled C" + (f", {L} arms at once" if L > 1 else "")
+    runs: list[Run | RunFailure] = []
+    for k, one in enumerate(loops):
+        if status[k]:
+            runs.append(_failure(one, int(status[k]), float(time[k]), int(index[k]), tolerance))
+            continue
+        own = {name: np.asfortranarray(values[k]) for name, values in out.items()}
+        runs.append(
+            Run(
+                steps=result.steps,
+                rejected=result.rejected,
+                evaluations=result.evaluations,
+                integrator=words,
+                **own,
+            )
+        )
+    return runs
+
+
+def _beside(values: Sequence[Array]) -> Array:
+    """Vectors (k,) of L loops with the numbers of all loops side by side, (k, L)."""
+    return np.ascontiguousarray(np.stack([np.asarray(x, dtype=float) for x in values], axis=1))
 
 
 def _sizes(loop: ClosedLoop) -> dict[str, int]:
@@ -189,18 +285,20 @@ def _settings(method: Integrator, step: float | None, tolerance: Tolerance) -> d
     }
 
 
-def _failure(loop: ClosedLoop, status: int, result: _Result, tolerance: Tolerance) -> RunFailure:
+def _failure(
+    loop: ClosedLoop, status: int, time: float, index: int, tolerance: Tolerance
+) -> RunFailure:
     """Say when a run ended early and why."""
     if status == _TOO_MANY_STEPS:
         why = out_of_steps(tolerance.max_steps)
     elif status == _OUT_OF_RANGE:
-        why = loop.why_out_of_range(result.index)
+        why = loop.why_out_of_range(index)
     elif status == _TOO_STEEP:
-        why = why_too_steep(loop.truth, result.index)
+        why = why_too_steep(loop.truth, index)
     else:
         why = _WHY.get(status, "")
     return RunFailure(
-        time=result.time,
+        time=time,
         why=why,
         numerical=status in _NUMERICAL,
         exhausted=status == _TOO_MANY_STEPS,

@@ -7,19 +7,70 @@
 
 #include "driver.h"
 
+/* The numbers of the lanes, one by one, for what has no vector instruction. */
+static double *each(real *x) { return (double *)x; }
+static double of_lane(const real *x, int l) { return ((const double *)x)[l]; }
+
+static real all_lanes(double x) { return (real){0} + x; }
+
+static real magnitude(real x) {
+  for (int l = 0; l < LANES; l++) each(&x)[l] = fabs(each(&x)[l]);
+  return x;
+}
+
+static real root(real x) {
+  for (int l = 0; l < LANES; l++) each(&x)[l] = sqrt(each(&x)[l]);
+  return x;
+}
+
+/* The largest of the lanes that go on; not a number if one of them is none. */
+static double worst(const state_t *s, real x) {
+  double most = -1;
+  for (int l = 0; l < LANES && !isnan(most); l++)
+    if (!s->r->status[l] && !(each(&x)[l] <= most)) most = each(&x)[l];
+  return most;
+}
+
+/* A lane ends here, for the first of reasons. */
+static void fail(state_t *s, int l, int status, casadi_int index) {
+  if (s->r->status[l]) return;
+  s->r->status[l] = status;
+  s->r->time[l] = s->t;
+  s->r->index[l] = index;
+}
+
+static void fail_all(state_t *s, int status) {
+  for (int l = 0; l < LANES; l++) fail(s, l, status, 0);
+}
+
+/* The lane with the largest error of the last step ends, or those whose error is not a number. */
+static void fail_worst(state_t *s, int status) {
+  const double error = worst(s, s->off), most = isnan(error) ? INFINITY : error;
+  for (int l = 0; l < LANES; l++)
+    if (!(of_lane(&s->off, l) < most)) fail(s, l, status, 0);
+}
+
+static int all_failed(const state_t *s) {
+  for (int l = 0; l < LANES; l++)
+    if (!s->r->status[l]) return 0;
+  return 1;
+}
+
 static void run_function(state_t *s, const function_t *f) {
+  if (f->numbers) s->arg[f->n_in - 1] = f->numbers;
   f->call(s->arg, s->res, s->iw, s->w, 0);
 }
 
 static void evaluate_reference(state_t *s, double t) {
-  s->arg[0] = &t;
+  s->now = all_lanes(t);
+  s->arg[0] = &s->now;
   s->arg[1] = &s->phase;
   s->res[0] = s->s_ref;
   for (int i = 0; i < 3; i++) s->res[1 + i] = s->s_ref + 1 + i * s->m;
   run_function(s, &s->p->reference);
 }
 
-static void set_law_arguments(state_t *s, const double *y) {
+static void set_law_arguments(state_t *s, const real *y) {
   s->arg[0] = s->s_ref;
   s->arg[1] = y + 2 * s->n;
   for (int i = 0; i < 3; i++) s->arg[2 + i] = s->s_ref + 1 + i * s->m;
@@ -28,7 +79,7 @@ static void set_law_arguments(state_t *s, const double *y) {
 }
 
 /* Torques and rates of the law's states; the reference must have been evaluated at this time. */
-static void evaluate_law(state_t *s, const double *y, double *tau) {
+static void evaluate_law(state_t *s, const real *y, real *tau) {
   set_law_arguments(s, y);
   s->res[0] = tau;
   s->res[1] = s->z_rate;
@@ -36,19 +87,19 @@ static void evaluate_law(state_t *s, const double *y, double *tau) {
 }
 
 /* The torques that act: the law's, or those held since a sample took effect. */
-static void evaluate_torque(state_t *s, const double *y) {
-  if (s->p->held) memcpy(s->tau, s->held_tau, s->m * sizeof(double));
+static void evaluate_torque(state_t *s, const real *y) {
+  if (s->p->held) memcpy(s->tau, s->held_tau, s->m * sizeof(real));
   else evaluate_law(s, y, s->tau);
 }
 
 /* Write v, z' and the powers into the rate k of a state y whose torques have been evaluated. */
-static void complete_rate(state_t *s, const double *y, double *k) {
+static void complete_rate(state_t *s, const real *y, real *k) {
   const casadi_int n = s->n, n_z = s->n_z;
-  const double *v = y + n;
-  double *power = k + 2 * n + n_z;
-  memcpy(k, v, n * sizeof(double));
-  if (!s->p->held) memcpy(k + 2 * n, s->z_rate, n_z * sizeof(double));
-  power[0] = 0;
+  const real *v = y + n;
+  real *power = k + 2 * n + n_z;
+  memcpy(k, v, n * sizeof(real));
+  if (!s->p->held) memcpy(k + 2 * n, s->z_rate, n_z * sizeof(real));
+  power[0] = all_lanes(0);
   for (casadi_int j = 0; j < s->m; j++) power[0] += s->tau[j] * v[s->p->drives[j]];
   s->arg[0] = y;
   s->arg[1] = v;
@@ -57,7 +108,7 @@ static void complete_rate(state_t *s, const double *y, double *k) {
 }
 
 /* k = dy/dt by forward dynamics. */
-static void rate(state_t *s, double t, const double *y, double *k) {
+static void rate(state_t *s, double t, const real *y, real *k) {
   if (!s->p->held) evaluate_reference(s, t);
   evaluate_torque(s, y);
   s->arg[0] = y;
@@ -75,34 +126,35 @@ static int begin_with_rate(state_t *s, double t) {
 }
 
 /* y += h sum of row[j] k[j] over the first `count` rates. */
-static void add_rates(const state_t *s, double h, const double *row, int count, double *y) {
+static void add_rates(const state_t *s, double h, const double *row, int count, real *y) {
   for (int j = 0; j < count; j++) {
-    const double c = h * row[j], *k = s->k[j];
+    const double c = h * row[j];
+    const real *k = s->k[j];
     if (c != 0)
       for (casadi_int i = 0; i < s->size; i++) y[i] += c * k[i];
   }
 }
 
 /* The state of a stage, y = y0 + h sum of row[j] k[j]. */
-static void combine(const state_t *s, double h, const double *row, int count, double *y) {
-  memcpy(y, s->y0, s->size * sizeof(double));
+static void combine(const state_t *s, double h, const double *row, int count, real *y) {
+  memcpy(y, s->y0, s->size * sizeof(real));
   add_rates(s, h, row, count, y);
 }
 
 /* What two methods differ by, y = h sum of row[j] k[j]. */
-static void difference(const state_t *s, double h, const double *row, int count, double *y) {
-  memset(y, 0, s->size * sizeof(double));
+static void difference(const state_t *s, double h, const double *row, int count, real *y) {
+  memset(y, 0, s->size * sizeof(real));
   add_rates(s, h, row, count, y);
 }
 
-static double weight_q(const state_t *s, double q) { return s->p->atol_q + s->p->rtol * fabs(q); }
-static double weight_v(const state_t *s, double v) { return s->p->atol_v + s->p->rtol * fabs(v); }
+static real weight_q(const state_t *s, real q) { return s->p->atol_q + s->p->rtol * magnitude(q); }
+static real weight_v(const state_t *s, real v) { return s->p->atol_v + s->p->rtol * magnitude(v); }
 
 /* Sum of squares of the errors e of n positions and rates y = [q; v] in units of the tolerance. */
-static double pair_squares(const state_t *s, casadi_int n, const double *e, const double *y) {
-  double sum = 0;
+static real pair_squares(const state_t *s, casadi_int n, const real *e, const real *y) {
+  real sum = all_lanes(0);
   for (casadi_int i = 0; i < n; i++) {
-    const double x = e[i] / weight_q(s, y[i]), z = e[n + i] / weight_v(s, y[n + i]);
+    const real x = e[i] / weight_q(s, y[i]), z = e[n + i] / weight_v(s, y[n + i]);
     sum += x * x + z * z;
   }
   return sum;
@@ -111,11 +163,11 @@ static double pair_squares(const state_t *s, casadi_int n, const double *e, cons
 /* The same of a state's error e at y: of the arm, and of an observer's estimate or the states of an
    external law, which are fed back and as fast. Integrals are as exact as the positions that they
    sum up. */
-static double squares(const state_t *s, const double *e, const double *y) {
+static real squares(const state_t *s, const real *e, const real *y) {
   const casadi_int n_hat = s->p->n_hat, end = 2 * s->n + s->n_z, at = end - 2 * n_hat;
-  double sum = pair_squares(s, s->n, e, y) + pair_squares(s, n_hat, e + at, y + at);
+  real sum = pair_squares(s, s->n, e, y) + pair_squares(s, n_hat, e + at, y + at);
   for (casadi_int i = end - s->p->n_own; i < end; i++) {
-    const double x = e[i] / weight_q(s, y[i]);
+    const real x = e[i] / weight_q(s, y[i]);
     sum += x * x;
   }
   return sum;
@@ -124,45 +176,49 @@ static double squares(const state_t *s, const double *e, const double *y) {
 /* How many errors `squares` sums up. */
 static double count_squares(const state_t *s) { return 2 * (s->n + s->p->n_hat) + s->p->n_own; }
 
-static double norm(const state_t *s, const double *e, const double *y) {
-  return sqrt(squares(s, e, y) / count_squares(s));
+static double norm(const state_t *s, const real *e, const real *y) {
+  return worst(s, root(squares(s, e, y) / count_squares(s)));
 }
 
 /* Between the ends of a step: quintic Hermite interpolation of q from q, v, a; v is its derivative.
    The other states by cubic Hermite interpolation. */
-static void hermite(state_t *s, double h, double x, double *y) {
+static void hermite(state_t *s, double h, double x, real *y) {
   const casadi_int n = s->n;
-  const double *y0 = s->y0, *y1 = s->y1, *k0 = s->k[0], *k1 = s->k[s->method->last];
+  const real *y0 = s->y0, *y1 = s->y1, *k0 = s->k[0], *k1 = s->k[s->method->last];
   for (casadi_int i = 0; i < n; i++) {
-    const double c1 = h * y0[n + i], c2 = h * h * k0[n + i] / 2;
-    const double p = y1[i] - y0[i] - c1 - c2, r = h * y1[n + i] - c1 - 2 * c2;
-    const double u = h * h * k1[n + i] - 2 * c2;
-    const double c3 = 10 * p - 4 * r + u / 2, c4 = -15 * p + 7 * r - u, c5 = 6 * p - 3 * r + u / 2;
+    const real c1 = h * y0[n + i], c2 = h * h * k0[n + i] / 2;
+    const real p = y1[i] - y0[i] - c1 - c2, r = h * y1[n + i] - c1 - 2 * c2;
+    const real u = h * h * k1[n + i] - 2 * c2;
+    const real c3 = 10 * p - 4 * r + u / 2, c4 = -15 * p + 7 * r - u, c5 = 6 * p - 3 * r + u / 2;
     y[i] = y0[i] + x * (c1 + x * (c2 + x * (c3 + x * (c4 + x * c5))));
     y[n + i] = (c1 + x * (2 * c2 + x * (3 * c3 + x * (4 * c4 + x * 5 * c5)))) / h;
   }
   for (casadi_int i = 2 * n; i < s->size; i++) {
-    const double rise = y1[i] - y0[i];
+    const real rise = y1[i] - y0[i];
     y[i] = y0[i] + x * (h * k0[i] + x * (3 * rise - h * (2 * k0[i] + k1[i]) +
                                          x * (h * (k0[i] + k1[i]) - 2 * rise)));
   }
 }
 
+#include "explicit.c"
+#if LANES == 1
 #include "newton.c"
 #include "esdirk.c"
-#include "explicit.c"
 #include "midpoint.c"
 #include "rk4.c"
 
 static const method_t *const METHODS[] = {&ESDIRK, &EXPLICIT, &MIDPOINT, &RK4};
+#else
+static const method_t *const METHODS[] = {NULL, &EXPLICIT};
+#endif
 
 /* Accelerations of a sample y: the plant's. A method without forward dynamics takes the derivative
    of the cubic Hermite interpolation of v from v, a, as the second one of q magnifies round-off. */
-static void sample_acceleration(state_t *s, double h, double x, const double *y, const double *tau,
-                                double *a) {
+static void sample_acceleration(state_t *s, double h, double x, const real *y, const real *tau,
+                                real *a) {
   const casadi_int n = s->n;
-  const double *v0 = s->y0 + n, *v1 = s->y1 + n;
-  const double *a0 = s->k[0] + n, *a1 = s->k[s->method->last] + n;
+  const real *v0 = s->y0 + n, *v1 = s->y1 + n;
+  const real *a0 = s->k[0] + n, *a1 = s->k[s->method->last] + n;
   if (s->p->forward.call) {
     s->arg[0] = y;
     s->arg[1] = y + n;
@@ -179,12 +235,12 @@ static void sample_acceleration(state_t *s, double h, double x, const double *y,
 static void take_sample(state_t *s, casadi_int sample, double t, double h, double x) {
   result_t *r = s->r;
   const casadi_int n = s->n, m = s->m;
-  double *y = s->y_star;
+  real *y = s->y_star;
   s->method->interpolate(s, h, x, y);
-  memcpy(r->q + sample * n, y, n * sizeof(double));
-  memcpy(r->v + sample * n, y + n, n * sizeof(double));
-  memcpy(r->z + sample * s->n_z, y + 2 * n, s->n_z * sizeof(double));
-  if (s->p->held) memcpy(r->tau + sample * m, s->held_tau, m * sizeof(double));
+  memcpy(r->q + sample * n, y, n * sizeof(real));
+  memcpy(r->v + sample * n, y + n, n * sizeof(real));
+  memcpy(r->z + sample * s->n_z, y + 2 * n, s->n_z * sizeof(real));
+  if (s->p->held) memcpy(r->tau + sample * m, s->held_tau, m * sizeof(real));
   else {
     evaluate_reference(s, t + x * h);
     evaluate_law(s, y, r->tau + sample * m);
@@ -205,27 +261,33 @@ static void take_samples(state_t *s, double t, double h, double now, casadi_int 
 
 static void count_saturation(state_t *s, double h) {
   for (casadi_int j = 0; j < s->m; j++)
-    if (fabs(s->tau[j]) >= s->p->limit[j] * (1 - 1e-12)) s->r->saturated[j] += h;
+    for (int l = 0; l < LANES; l++)
+      if (fabs(of_lane(s->tau + j, l)) >= of_lane(s->p->limit + j, l) * (1 - 1e-12))
+        each(s->r->saturated + j)[l] += h;
 }
 
 #define FASTEST 1e9 /* no joint and no deflection moves at this rate [rad/s, m/s] and means it */
 
-/* Whether the model still holds at y0: coordinates in their range, links not too steep. */
-static int check_range(state_t *s) {
+/* End the lanes in which the model does not hold at y0: coordinates in their range, links not too
+   steep. */
+static void check_range(state_t *s) {
   const problem_t *p = s->p;
-  const double *q = s->y0, *v = s->y0 + s->n;
-  for (casadi_int j = 0; j < s->n; j++) {
-    if (q[j] <= p->lowest[j] || q[j] > p->highest[j]) return s->r->index = j, OUT_OF_RANGE;
-    if (!(fabs(v[j]) < FASTEST && isfinite(q[j]))) return NOT_FINITE;
-  }
-  if (!p->n_lines) return OK;
+  const real *q = s->y0, *v = s->y0 + s->n;
+  for (casadi_int j = 0; j < s->n; j++)
+    for (int l = 0; l < LANES; l++) {
+      const double x = of_lane(q + j, l);
+      if (x <= of_lane(p->lowest + j, l) || x > of_lane(p->highest + j, l))
+        fail(s, l, OUT_OF_RANGE, j);
+      if (!(fabs(of_lane(v + j, l)) < FASTEST && isfinite(x))) fail(s, l, NOT_FINITE, j);
+    }
+  if (!p->n_lines || all_failed(s)) return;
   s->arg[0] = q;
   s->res[0] = s->slopes + p->n_lines;
   s->res[1] = s->slopes;
   run_function(s, &p->deflections);
   for (casadi_int j = 0; j < p->n_lines; j++)
-    if (fabs(s->slopes[j]) > p->steepest) return s->r->index = j, TOO_STEEP;
-  return OK;
+    for (int l = 0; l < LANES; l++)
+      if (fabs(of_lane(s->slopes + j, l)) > p->steepest) fail(s, l, TOO_STEEP, j);
 }
 
 /* The next step: what the error allows, or an equal part of what is left, not above the fixed. */
@@ -235,19 +297,23 @@ static double next_step(const state_t *s, double wanted, double left, double len
 }
 
 /* Integrate one smooth stretch from t to end; h is the step to try and is carried on. */
-static int stretch(state_t *s, double t, double end, double *h_next, casadi_int *sample) {
+static void stretch(state_t *s, double t, double end, double *h_next, casadi_int *sample) {
   const problem_t *p = s->p;
   const method_t *method = s->method;
   const double length = end - t;
   int last_failed = 0;
-  while (t < end) {
+  while (t < end && !all_failed(s)) {
     const double h = next_step(s, *h_next, end - t, length);
-    s->r->time = t;
-    if (h < 1e-14 * fmax(fabs(t), 1e-3)) return STEP_TOO_SMALL;
-    if (s->r->steps + s->r->rejected >= p->max_steps) return TOO_MANY_STEPS;
+    s->t = t;
+    if (h < 1e-14 * fmax(fabs(t), 1e-3)) {
+      fail_worst(s, STEP_TOO_SMALL);
+      *h_next = 1e-6 * length; /* of the others, which the error brings to their own */
+      continue;
+    }
+    if (s->r->steps + s->r->rejected >= p->max_steps) return fail_all(s, TOO_MANY_STEPS);
     const double error = method->step(s, t, h);
     if (!(error >= 0 && error <= 1)) { /* Newton failed, too inaccurate, or not a number */
-      if (!method->order) return error < 0 ? NO_CONVERGENCE : NOT_FINITE;
+      if (!method->order) return fail_all(s, error < 0 ? NO_CONVERGENCE : NOT_FINITE);
       s->r->rejected++;
       last_failed = 1;
       *h_next = h * (error > 1 ? fmax(0.2, 0.9 * pow(error, -1.0 / method->order)) : 0.25);
@@ -256,60 +322,58 @@ static int stretch(state_t *s, double t, double end, double *h_next, casadi_int 
     const double now = h == end - t ? end : t + h;
     count_saturation(s, h);
     take_samples(s, t, h, now, sample);
-    memcpy(s->y0, s->y1, s->size * sizeof(double));
-    memcpy(s->k[0], s->k[method->last], s->size * sizeof(double));
+    memcpy(s->y0, s->y1, s->size * sizeof(real));
+    memcpy(s->k[0], s->k[method->last], s->size * sizeof(real));
     s->r->steps++;
-    s->r->time = t = now;
-    const int status = check_range(s);
-    if (status) return status;
+    s->t = t = now;
+    check_range(s);
     if (method->order)
       *h_next = h * fmin(last_failed ? 1 : 4, 0.9 * pow(fmax(error, 1e-6), -1.0 / method->order));
     last_failed = 0;
   }
-  return OK;
 }
 
 static void handle_event(state_t *s, const event_t *e) {
   const casadi_int m = s->m;
-  s->phase = e->phase;
+  s->phase = all_lanes(e->phase);
   if (e->kind == 1) {
     evaluate_reference(s, e->time);
     evaluate_law(s, s->y0, s->samples + e->index * m);
     for (casadi_int i = 0; i < s->n_z; i++) s->y0[2 * s->n + i] += s->p->sample_time * s->z_rate[i];
   } else if (e->kind == 2) {
-    memcpy(s->held_tau, s->samples + e->index * m, m * sizeof(double));
+    memcpy(s->held_tau, s->samples + e->index * m, m * sizeof(real));
   }
 }
 
-static int begin(state_t *s, double t) {
-  s->r->time = t;
+static void begin(state_t *s, double t) {
+  s->t = t;
   s->fresh = 0;
   const int status = s->method->begin(s, t);
-  for (casadi_int i = 0; i < s->size && !status; i++)
-    if (!isfinite(s->k[0][i])) return NO_START;
-  return status;
+  if (status) return fail_all(s, status);
+  for (casadi_int i = 0; i < s->size; i++)
+    for (int l = 0; l < LANES; l++)
+      if (!isfinite(of_lane(s->k[0] + i, l))) fail(s, l, NO_START, 0);
 }
 
-static int run(state_t *s, double first_step) {
+static void run(state_t *s, double first_step) {
   const problem_t *p = s->p;
   casadi_int sample = 0;
   double h = first_step;
-  int status = check_range(s);
-  for (casadi_int e = 0; e + 1 < p->n_events && !status; e++) {
+  check_range(s);
+  for (casadi_int e = 0; e + 1 < p->n_events && !all_failed(s); e++) {
     handle_event(s, &p->events[e]);
     const double t = p->events[e].time, end = p->events[e + 1].time;
     if (end <= t) continue;
-    status = begin(s, t);
-    if (!status) status = stretch(s, t, end, &h, &sample);
+    begin(s, t);
+    stretch(s, t, end, &h, &sample);
     if (!p->held) h = fmin(h, first_step); /* a new phase begins with a jump of the torque */
   }
-  return status;
 }
 
-/* Integrate a run. q0, v0 (n,), z0 (n_z,) and tau0 (m,) are the start; returns a status of the
-   enum. */
-int flexctl_simulate(const problem_t *p, const double *q0, const double *v0, const double *z0,
-                     const double *tau0, double first_step, result_t *r) {
+/* Integrate a run. q0, v0 (n,), z0 (n_z,) and tau0 (m,) are the start; returns whether there was the
+   memory for it, and in the result how each lane ended. */
+int flexctl_simulate(const problem_t *p, const real *q0, const real *v0, const real *z0,
+                     const real *tau0, double first_step, result_t *r) {
   const casadi_int n = p->n, m = p->m, n_z = p->n_z, size = 2 * n + n_z + 2;
   const function_t *all[] = {&p->inverse, &p->forward, &p->momentum, &p->terms, &p->dissipation,
                              &p->deflections, &p->reference, &p->law, &p->law_jacobian};
@@ -323,18 +387,18 @@ int flexctl_simulate(const problem_t *p, const double *q0, const double *v0, con
   }
   for (casadi_int e = 0; e < p->n_events; e++)
     if (p->events[e].index + 1 > n_held) n_held = p->events[e].index + 1;
-  const casadi_int doubles = n_w + (4 + MOST_RATES + DENSE) * size + (2 + n_held) * m + 1 + 3 * m +
+  const casadi_int reals = n_w + (4 + MOST_RATES + DENSE) * size + (2 + n_held) * m + 1 + 3 * m +
                              n_z + 2 * p->n_lines + 4 * n * n + 2 * m * n + 3 * n;
   state_t s = {.p = p, .method = METHODS[p->method], .r = r, .n = n, .m = m, .n_z = n_z};
   s.size = size;
-  double *memory = calloc(doubles, sizeof(double));
+  real *memory = calloc(reals, sizeof(real));
   s.arg = calloc(n_arg, sizeof *s.arg);
   s.res = calloc(n_res, sizeof *s.res);
   s.iw = calloc(n_iw, sizeof *s.iw);
   s.pivot = calloc(n, sizeof *s.pivot);
   int status = NO_MEMORY;
   if (memory && s.arg && s.res && s.iw && s.pivot) {
-    double *next = memory;
+    real *next = memory;
 #define TAKE(field, count) (s.field = next, next += (count))
     TAKE(w, n_w);
     for (int i = 0; i < MOST_RATES; i++) TAKE(k[i], size);
@@ -345,11 +409,12 @@ int flexctl_simulate(const problem_t *p, const double *q0, const double *v0, con
     TAKE(M, n * n); TAKE(D, n * n); TAKE(K, n * n); TAKE(N, n * n);
     TAKE(Jq, m * n); TAKE(Jv, m * n); TAKE(f, n); TAKE(delta, n); TAKE(p0, n);
 #undef TAKE
-    memcpy(s.y0, q0, n * sizeof(double));
-    memcpy(s.y0 + n, v0, n * sizeof(double));
-    memcpy(s.y0 + 2 * n, z0, n_z * sizeof(double));
-    memcpy(s.held_tau, tau0, m * sizeof(double));
-    status = run(&s, first_step);
+    memcpy(s.y0, q0, n * sizeof(real));
+    memcpy(s.y0 + n, v0, n * sizeof(real));
+    memcpy(s.y0 + 2 * n, z0, n_z * sizeof(real));
+    memcpy(s.held_tau, tau0, m * sizeof(real));
+    run(&s, first_step);
+    status = OK;
   }
   free(memory); free(s.arg); free(s.res); free(s.iw); free(s.pivot);
   return status;

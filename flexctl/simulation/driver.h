@@ -3,18 +3,33 @@
    The state of a run is y = [q; v; z; supplied; dissipated], of `size` entries: n coordinates, n
    rates, the states of the law (integrals, then an observer's estimate), and the energies [J] that the torques gave and the damping
    took. Its rate is k = [v; a; z'; tau'v; v'Dv]. A method makes one step from y0, whose rate is
-   k[0], to y1, whose rate is k[last]; everything else is the driver's. */
+   k[0], to y1, whose rate is k[last]; everything else is the driver's.
 
+   LANES arms with the same functions and events are integrated at once where it is defined: a
+   `real` then holds one number of each of them, and so do all arguments and results of functions.
+   They share times and steps; one that fails is left out, and the others go on. Without it a `real`
+   is a double and all methods are there. */
+
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef LANES
+/* aligned as the caller's arrays of double are, in whose place it stands */
+typedef double real __attribute__((vector_size(8 * LANES), aligned(8), may_alias));
+#else
+#define LANES 1
+typedef double real;
+#endif
+
 typedef long long casadi_int;
-typedef int (*casadi_function)(const double **, double **, casadi_int *, double *, int);
+typedef int (*casadi_function)(const real **, real **, casadi_int *, real *, int);
 
 typedef struct {
   casadi_function call; /* NULL where the method does not need it */
-  casadi_int n_arg, n_res, n_iw, n_w;
+  casadi_int n_arg, n_res, n_iw, n_w, n_in;
+  const real *numbers;   /* of arm or law, the last input; NULL where there are none */
 } function_t;
 
 typedef struct {
@@ -46,20 +61,21 @@ typedef struct {
   casadi_int max_steps, n_events, n_samples;
   const event_t *events;         /* the last one ends the run */
   const double *sample_times;    /* (n_samples,) ascending, within the run */
-  const double *limit;           /* (m,) torque limits, to count saturation */
+  const real *limit;             /* (m,) torque limits, to count saturation */
   const casadi_int *drives;      /* (m,) coordinate on which each torque acts */
-  const double *lowest, *highest; /* (n,) coordinates between which the model holds */
+  const real *lowest, *highest;  /* (n,) coordinates between which the model holds */
 } problem_t;
 
 typedef struct {
-  double *q, *v, *a;             /* (n, n_samples) by columns */
-  double *tau;                   /* (m, n_samples) */
-  double *z;                     /* (n_z, n_samples) */
-  double *supplied, *dissipated; /* (n_samples,) */
-  double *saturated;             /* (m,) seconds at the torque limit */
+  real *q, *v, *a;               /* (n, n_samples) by columns */
+  real *tau;                     /* (m, n_samples) */
+  real *z;                       /* (n_z, n_samples) */
+  real *supplied, *dissipated;   /* (n_samples,) */
+  real *saturated;               /* (m,) seconds at the torque limit */
+  casadi_int *status;            /* (LANES,) of the enum */
+  double *time;                  /* (LANES,) where the run ended or failed */
+  casadi_int *index;             /* (LANES,) of the coordinate or line that left its range */
   casadi_int steps, rejected, evaluations;
-  double time;                   /* where the run ended or failed */
-  casadi_int index;              /* of the coordinate or line that left its range */
 } result_t;
 
 enum { OK = 0, NO_MEMORY = 1, STEP_TOO_SMALL = 2, TOO_MANY_STEPS = 3, NOT_FINITE = 4,
@@ -76,12 +92,13 @@ typedef struct {
   int order; /* the error of a step falls as h^order; 0 for a fixed step */
   /* A smooth stretch begins: find the rate k[0] of y0. Returns a status. */
   int (*begin)(state_t *s, double t);
-  /* From y0 to y1; returns the error in units of the tolerance, negative where there is no y1. */
+  /* From y0 to y1; returns the `worst` error in units of the tolerance, negative where there is no
+     y1. */
   double (*step)(state_t *s, double t, double h);
   /* Called once in a step that contains samples, before the first; may be NULL. */
   void (*prepare)(state_t *s, double t, double h);
   /* State y at the share x of a step, 0 <= x <= 1. */
-  void (*interpolate)(state_t *s, double h, double x, double *y);
+  void (*interpolate)(state_t *s, double h, double x, real *y);
 } method_t;
 
 struct state {
@@ -89,17 +106,19 @@ struct state {
   const method_t *method;
   result_t *r;
   casadi_int n, m, n_z, size;
-  const double **arg; /* arguments, results and work arrays of CasADi functions */
-  double **res;
+  const real **arg;   /* arguments, results and work arrays of CasADi functions */
+  real **res;
   casadi_int *iw;
-  double *w;
-  double *y0, *y1, *k[MOST_RATES], *dense[DENSE];
-  double *y_star, *error;              /* (size,) */
-  double *tau, *held_tau, *samples;    /* torques now, held, and sampled */
-  double *s_ref, *z_rate, *slopes;     /* s, q_d, v_d, a_d; rates of z; of the lines */
-  double *M, *D, *K, *Jq, *Jv, *N;     /* iteration matrix N and its parts, for implicit methods */
-  double *f, *delta, *p0;              /* (n,) residual, Newton step, momentum */
+  real *w;
+  real *y0, *y1, *k[MOST_RATES], *dense[DENSE];
+  real *y_star, *error;                /* (size,) */
+  real *tau, *held_tau, *samples;      /* torques now, held, and sampled */
+  real *s_ref, *z_rate, *slopes;       /* s, q_d, v_d, a_d; rates of z; of the lines */
+  real *M, *D, *K, *Jq, *Jv, *N;       /* iteration matrix N and its parts, for implicit methods */
+  real *f, *delta, *p0;                /* (n,) residual, Newton step, momentum */
   casadi_int *pivot;
-  double phase;
+  real now, phase;                     /* inputs of the reference */
+  double t;                            /* of the last accepted state, for failures */
+  real off;                            /* error of the last step in units of the tolerance */
   int fresh;                           /* M, D, K, Jq, Jv are those of y0 */
 };

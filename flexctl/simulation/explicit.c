@@ -66,7 +66,7 @@ static const double DP_DENSE[4][16] = {
      93.40532418362432, -37.45832313645163, 104.0996495089623, 29.8402934266605,
      -43.53345659001114, 96.32455395918828, -39.17726167561544, -149.72683625798564}};
 
-static double error_squares(state_t *s, double h, const double *row) {
+static real error_squares(state_t *s, double h, const double *row) {
   difference(s, h, row, STAGES, s->error);
   return squares(s, s->error, s->y1);
 }
@@ -77,9 +77,11 @@ static double step_explicit(state_t *s, double t, double h) {
     rate(s, t + DP_C[i] * h, s->y_star, s->k[i]);
   }
   combine(s, h, DP_B, STAGES, s->y1);
-  const double five = error_squares(s, h, DP_ERROR5), three = error_squares(s, h, DP_ERROR3);
-  const double both = five + 0.01 * three; /* behaves as h^8, but does not trust `five` alone */
-  const double error = both > 0 ? five / sqrt(both * count_squares(s)) : 0 * both;
+  const real five = error_squares(s, h, DP_ERROR5), three = error_squares(s, h, DP_ERROR3);
+  /* behaves as h^8, but does not trust `five` alone; with the least number 0 / 0 is 0 */
+  const real both = five + 0.01 * three + DBL_MIN;
+  s->off = five / root(both * count_squares(s));
+  const double error = worst(s, s->off);
   if (error <= 1) rate(s, t + h, s->y1, s->k[STAGES]); /* also the first of the next step */
   return error;
 }
@@ -90,9 +92,9 @@ static void prepare_explicit(state_t *s, double t, double h) {
     combine(s, h, DP_A[i], i, s->y_star);
     rate(s, t + DP_C[i] * h, s->y_star, s->k[i]);
   }
-  const double *k0 = s->k[0], *k1 = s->k[STAGES];
+  const real *k0 = s->k[0], *k1 = s->k[STAGES];
   for (casadi_int i = 0; i < s->size; i++) {
-    const double rise = s->y1[i] - s->y0[i];
+    const real rise = s->y1[i] - s->y0[i];
     s->dense[0][i] = rise;
     s->dense[1][i] = h * k0[i] - rise;
     s->dense[2][i] = 2 * rise - h * (k0[i] + k1[i]);
@@ -101,10 +103,10 @@ static void prepare_explicit(state_t *s, double t, double h) {
 }
 
 /* y = y0 + x (d0 + (1 - x) (d1 + x (d2 + (1 - x) (d3 + ...)))) */
-static void interpolate_explicit(state_t *s, double h, double x, double *y) {
+static void interpolate_explicit(state_t *s, double h, double x, real *y) {
   (void)h;
   for (casadi_int i = 0; i < s->size; i++) {
-    double sum = 0;
+    real sum = all_lanes(0);
     for (int j = DENSE - 1; j >= 0; j--) sum = (sum + s->dense[j][i]) * (j % 2 ? 1 - x : x);
     y[i] = s->y0[i] + sum;
   }

@@ -10,6 +10,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -20,6 +21,7 @@ from flexctl.loop import APPLY, SAMPLE, ClosedLoop, Event
 from flexctl.plant import STEEPEST, Evaluator, compile_functions, source_digest, why_too_steep
 
 RUN = ("reference", "law", "dissipation", "deflections")  # needed by every run
+_SIGNALS = {"forward_dynamics": 3, "reference": 2, "law": 7, "dissipation": 2, "deflections": 1}
 
 
 def build(loop: ClosedLoop, name: str) -> ca.Function:
@@ -36,10 +38,17 @@ def content(loop: ClosedLoop, name: str) -> str:
     by the source code; the truth plant by its data.
     """
     if name == "law_jacobian":
-        return f"{loop.law_digest} {source_digest()}"
+        return f"jacobian {loop.law_key} {source_digest()}"
     if name == "law":
-        return loop.law_digest
-    return loop.reference_digest if name == "reference" else loop.truth.content
+        return f"{loop.law_key} {source_digest()}"
+    return loop.reference_key if name == "reference" else loop.truth.content
+
+
+def numbers_of(loop: ClosedLoop, name: str) -> Array:
+    """Values (k,) of the numbers that are the last input of a function of a run, if any."""
+    if name in ("law", "law_jacobian"):
+        return loop.law_numbers
+    return loop.reference_numbers if name == "reference" else loop.truth.numbers
 
 
 def library(loop: ClosedLoop, name: str) -> Path | None:
@@ -68,11 +77,41 @@ def evaluate_columns(loop: ClosedLoop, name: str, *signals: Array) -> list[Array
     """
     function, N = load(loop, name), signals[0].shape[1]
     inputs = [
-        checks.shape(f"argument {i + 1} of {name}", signal, (function.numel_in(i), N))
+        checks.shape(f"argument {i + 1} of {name}", signal, (function.numel_in(i), N)).T
         for i, signal in enumerate(signals)
     ]
-    results = Evaluator(function.map(N), matrix=True)(*(signal.T for signal in inputs))
+    shared = function.n_in() > len(inputs)
+    last = [numbers_of(loop, name)] if shared else []
+    results = _mapped(function, N, len(inputs) if shared else None)(*inputs, *last)
     return list(results) if isinstance(results, tuple) else [results]
+
+
+@functools.lru_cache(maxsize=64)
+def _mapped(function: ca.Function, N: int, shared: int | None) -> Evaluator:
+    """Return the evaluator of a function at N columns; argument number `shared` is that of all."""
+    own = [] if shared is None else [shared]
+    return Evaluator(function.map(function.name(), "serial", N, own, []), matrix=True)
+
+
+def call(loop: ClosedLoop, name: str, *signals: Any) -> Any:
+    """Evaluate a function of a run with the loop's numbers: matrices, a tuple if several."""
+    function = load(loop, name)
+    last = [numbers_of(loop, name)] if function.n_in() > len(signals) else []
+    return _evaluator(function)(*signals, *last)
+
+
+@functools.lru_cache(maxsize=64)
+def _evaluator(function: ca.Function) -> Evaluator:
+    """Return the evaluator of a function whose results stay matrices."""
+    return Evaluator(function, matrix=True)
+
+
+def _with_numbers(function: ca.Function, numbers: Array, inputs: int) -> Callable[..., Any]:
+    """Return an evaluator of a function whose last input, beyond `inputs`, are numbers (k,)."""
+    evaluate = Evaluator(function)
+    if function.n_in() == inputs:
+        return evaluate
+    return lambda *signals: evaluate(*signals, numbers)
 
 
 class Stretch:
@@ -87,7 +126,10 @@ class Stretch:
         self.n, self.m, self.n_z = loop.truth.n, loop.truth.m, loop.controller.n_state
         self.held = loop.controller.sample_time is not None
         self.torque, self.phase = np.array(tau0, dtype=float), 0.0
-        self._call = {name: Evaluator(load(loop, name)) for name in ("forward_dynamics", *RUN)}
+        self._call = {
+            name: _with_numbers(load(loop, name), numbers_of(loop, name), inputs)
+            for name, inputs in _SIGNALS.items()
+        }
 
     def law(self, t: float, x: Array) -> tuple[Array, Array]:
         """Torques (m,) and integral rates (n_z,) from the state at time t."""

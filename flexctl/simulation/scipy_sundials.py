@@ -6,6 +6,7 @@ through CasADi. Source: [Hindmarsh05].
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from flexctl.simulation.integrators import (
     Tolerance,
     out_of_steps,
 )
-from flexctl.simulation.right_hand_side import Signals, Stretch, build, content
+from flexctl.simulation.right_hand_side import Signals, Stretch, build, content, numbers_of
 
 _PER_STEP = 12  # evaluations of the right-hand side in a step of SciPy's methods
 _SCIPY = {
@@ -165,19 +166,30 @@ def rate_function(loop: ClosedLoop) -> ca.Function:
     """CasADi function (x, p, s) -> dx/ds of a stretch, x = [q; v; z; supplied; dissipated].
 
     The time is t = begin + s length with 0 <= s <= 1, so that one integrator serves all stretches;
-    p = [phase; begin; length; held torques (m,)].
+    p = [phase; begin; length; held torques (m,); numbers as in `_numbers`].
     """
     n, m, n_z = loop.truth.n, loop.truth.m, loop.controller.n_state
-    x, p, s = ca.MX.sym("x", 2 * n + n_z + 2), ca.MX.sym("p", 3 + m), ca.MX.sym("s")
+    ends = np.cumsum([3 + m, *map(len, _numbers(loop))]).tolist()
+    x, p, s = ca.MX.sym("x", 2 * n + n_z + 2), ca.MX.sym("p", ends[-1]), ca.MX.sym("s")
     q, v, z = x[:n], x[n : 2 * n], x[2 * n : 2 * n + n_z]
-    phase, begin, length, tau = p[0], p[1], p[2], p[3:]
+    phase, begin, length, tau = p[0], p[1], p[2], p[3 : 3 + m]
+    of_truth, of_law, of_reference = (
+        [p[a:b]] if b > a else [] for a, b in itertools.pairwise(ends)
+    )
     z_rate = ca.MX.zeros(n_z)
     if loop.controller.sample_time is None:
-        desired = build(loop, "reference")(begin + s * length, phase)
-        tau, z_rate = build(loop, "law")(desired[0], z, *desired[1:], q, v)
-    a = build(loop, "forward_dynamics")(q, v, tau)
-    powers = [ca.dot(tau, v[list(loop.truth.drives)]), build(loop, "dissipation")(q, v)]
+        desired = build(loop, "reference")(begin + s * length, phase, *of_reference)
+        law = build(loop, "law")
+        tau, z_rate = law(desired[0], z, *desired[1:], q, v, *(of_law or [ca.MX(0, 1)]))
+    a = build(loop, "forward_dynamics")(q, v, tau, *of_truth)
+    dissipation = build(loop, "dissipation")(q, v, *of_truth)
+    powers = [ca.dot(tau, v[list(loop.truth.drives)]), dissipation]
     return ca.Function("rate", [x, p, s], [length * ca.vertcat(v, a, z_rate, *powers)])
+
+
+def _numbers(loop: ClosedLoop) -> tuple[Array, ...]:
+    """Numbers of the truth plant, of the law and of the reference, a column each."""
+    return tuple(numbers_of(loop, name) for name in ("forward_dynamics", "law", "reference"))
 
 
 def _load_rate(loop: ClosedLoop) -> tuple[ca.Function, str]:
@@ -215,6 +227,7 @@ class _Multistep:
             "disable_internal_warnings": True,
         }
         self._integrators: dict[tuple[float, ...], ca.Function] = {}
+        self._numbers = np.concatenate(_numbers(loop))
 
     def integrate(
         self, x: Array, p: Array, grid: tuple[float, ...]
@@ -230,7 +243,7 @@ class _Multistep:
             )
         integrator = self._integrators[grid]
         try:
-            scaled = np.array(integrator(x0=x / self._scale, p=p)["xf"])
+            scaled = np.array(integrator(x0=x / self._scale, p=np.append(p, self._numbers))["xf"])
         except RuntimeError as error:
             return str(error)
         counts = integrator.stats()

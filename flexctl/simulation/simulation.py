@@ -108,6 +108,20 @@ def simulate(
     integrator, step = check_integration(integrator, step, tolerance=tolerance is not None)
     tolerance = Tolerance() if tolerance is None else tolerance
     checks.kind("tolerance", tolerance, Tolerance)
+    given = pose(loop, times, duration, tolerance, start=start, step=step)
+    return finish(given, _integrate(given, integrator, step), integrator, begun)
+
+
+def pose(
+    loop: ClosedLoop,
+    times: Array | None,
+    duration: float | None,
+    tolerance: Tolerance,
+    *,
+    start: tuple[Array, ...] | None = None,
+    step: float | None = None,
+) -> InitialValueProblem:
+    """State the problem that a run integrates; arguments and exceptions are those of `simulate`."""
     times, duration = _span(loop, times, duration)
     if step is not None and duration / step > _MOST_STEPS:
         raise InputError(
@@ -121,10 +135,16 @@ def simulate(
     times = _at_events(times, events)
     columns = [begin[k][:, None] for k in (0, 1, 3)]
     _require_finite_torques(loop, events, np.zeros(1), *columns)
-    given = InitialValueProblem(
+    return InitialValueProblem(
         loop=loop, events=events, times=times, start=begin, tolerance=tolerance
     )
-    run = _integrate(given, integrator, step)
+
+
+def finish(
+    given: InitialValueProblem, run: Run | RunFailure, integrator: str, begun: float
+) -> Trajectory:
+    """Record a run that began at the clock's `begun` [s]; exceptions are those of `simulate`."""
+    loop = given.loop
     if isinstance(run, RunFailure):
         raise RunError(
             f"{loop.controller.design.name} on {_words(loop.truth)}: the run ends at "
@@ -133,8 +153,8 @@ def simulate(
             why=run.why,
             exhausted=run.exhausted,
         )
-    _require_finite_torques(loop, events, times, run.q, run.v, run.z)
-    trajectory = record_run(loop, run, times, time.perf_counter() - begun)
+    _require_finite_torques(loop, given.events, given.times, run.q, run.v, run.z)
+    trajectory = record_run(loop, run, given.times, time.perf_counter() - begun)
     _require_balance(loop, trajectory, integrator)
     return trajectory
 
@@ -160,7 +180,8 @@ def _require_finite_torques(
     phase = np.array([[events[k].phase for k in begun]])
     s, *desired = evaluate_columns(loop, "reference", times[None, :], phase)
     seen = loop.measurement.function.map(N)(q, v)
-    tau = np.array(controller.law.map(N)(s, z, *desired, *seen)[0])
+    own = [np.tile(controller.numbers[:, None], N)] if len(controller.numbers) else []
+    tau = np.array(controller.function.map(N)(s, z, *desired, *seen, *own)[0])
     lost = ~np.isfinite(tau)
     if not lost.any():
         return
@@ -218,15 +239,11 @@ def _integrate_well(given: InitialValueProblem) -> Run | RunFailure:
     If one of them fails for numerical reasons, not because of the model, the other is tried.
     """
     loop, events, tolerance = given.loop, given.events, given.tolerance
-    at = moments(loop, given.start[:2], events)
-    poles = [local_poles(loop, one.q, one.t, one.phase) for one in at]
-    turned, stretches = count_turns(np.concatenate(poles), events), count_stretches(events)
-    why = f"chosen as the loop is not stiff: its fastest mode requires only {turned} steps"
-    if turned > EASY_STEPS:
-        why = f"chosen as its fastest mode requires {turned} steps, its events {stretches}"
+    turned, stretches = required_steps(given), count_stretches(events)
+    why = why_explicit(turned, stretches)
     failed: dict[str, str] = {}
     runs: dict[str, Run | RunFailure] = {}
-    for name, most in _attempts(loop, turned, stretches, tolerance.max_steps):
+    for name, most in attempts(loop, turned, stretches, tolerance.max_steps):
         before = runs.get(name)
         if before and not (isinstance(before, RunFailure) and before.exhausted):
             continue  # more steps do not help
@@ -242,6 +259,20 @@ def _integrate_well(given: InitialValueProblem) -> Run | RunFailure:
     return _furthest(list(runs.values()), " and ".join(runs))
 
 
+def required_steps(given: InitialValueProblem) -> int:
+    """Count the steps that the explicit method needs for the fastest mode of a run."""
+    at = moments(given.loop, given.start[:2], given.events)
+    poles = [local_poles(given.loop, one.q, one.t, one.phase) for one in at]
+    return count_turns(np.concatenate(poles), given.events)
+
+
+def why_explicit(turned: int, stretches: int) -> str:
+    """Explain why the explicit method was chosen: steps for the fastest mode, and for events."""
+    if turned > EASY_STEPS:
+        return f"chosen as its fastest mode requires {turned} steps, its events {stretches}"
+    return f"chosen as the loop is not stiff: its fastest mode requires only {turned} steps"
+
+
 def _why_not(loop: ClosedLoop, run: Run | RunFailure, most: int) -> str:
     """Explain why another integrator should be tried; empty if the run is trusted."""
     if isinstance(run, RunFailure):
@@ -252,7 +283,7 @@ def _why_not(loop: ClosedLoop, run: Run | RunFailure, most: int) -> str:
     return f"is off by {off:.1g} of the energy" if off > BALANCE else ""
 
 
-def _attempts(
+def attempts(
     loop: ClosedLoop, turned: int, stretches: int, max_steps: int
 ) -> list[tuple[str, int]]:
     """Integrators to try, each with its limit of steps.
@@ -266,11 +297,11 @@ def _attempts(
         return [(name, max_steps) for name in order]
     budget = min(esdirk_budget(turned, stretches), max_steps)
     first = min(_OFTEN * max(turned, stretches) + _SOME, max_steps)
-    attempts = [("esdirk", budget)] if budget else []
-    attempts += [(name, most) for most in (first, max_steps) for name in ("explicit", "esdirk")]
+    tried = [("esdirk", budget)] if budget else []
+    tried += [(name, most) for most in (first, max_steps) for name in ("explicit", "esdirk")]
     if driver_library() is None:  # a failed trial costs as much as a complete run
-        attempts = [(name, max_steps) for name, _ in attempts]
-    return list(dict.fromkeys(attempts))
+        tried = [(name, max_steps) for name, _ in tried]
+    return list(dict.fromkeys(tried))
 
 
 def _choice(name: str, why: str, turned: int, failed: Mapping[str, str]) -> str:

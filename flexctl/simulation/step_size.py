@@ -10,7 +10,7 @@ import numpy as np
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
 from flexctl.loop import JUMP, ClosedLoop, Event
-from flexctl.simulation.right_hand_side import load
+from flexctl.simulation.right_hand_side import call
 
 EASY_STEPS = 2500  # this many steps of the explicit method take at most a tenth of a second
 _TURN = 5.0  # rad that the fastest mode turns in a step of the explicit method, measured
@@ -46,7 +46,7 @@ def moments(loop: ClosedLoop, start: tuple[Array, Array], events: Sequence[Event
 
 def _on_reference(loop: ClosedLoop, t: float, phase: float) -> Moment:
     """Joints at the reference at time t, straight links."""
-    _, q_d, v_d, _ = load(loop, "reference")(t, phase)
+    _, q_d, v_d, _ = call(loop, "reference", t, phase)
     q, v = (loop.truth.straight(np.array(x).ravel()) for x in (q_d, v_d))
     return Moment(t=t, phase=phase, q=q, v=v)
 
@@ -59,7 +59,7 @@ def local_poles(loop: ClosedLoop, q: Array, t: float, phase: float = 0.0) -> Com
     are slow, are held constant; those of an observer and of an external law vary.
     """
     at = Moment(t=t, phase=phase, q=q, v=np.zeros(loop.truth.n))
-    M, D, K = (np.array(part) for part in load(loop, "terms")(q))
+    M, D, K = (np.array(part) for part in call(loop, "terms", q))
     by_q, by_v, by_tau = (np.linalg.solve(M, part) for part in (-K, -D, loop.truth.B))
     return _poles(loop, at, by_q, by_v, by_tau)
 
@@ -71,14 +71,16 @@ def poles_in_motion(loop: ClosedLoop, moment: Moment) -> ComplexArray:
     take longer to build, so they are used only where a step must be stable.
     """
     q, v = moment.q, moment.v
-    tau = load(loop, "law")(*_law_arguments(loop, moment))[0]
-    derivatives = loop.truth.casadi_functions["derivatives"](q, v, tau)
+    tau = call(loop, "law", *_law_arguments(loop, moment))[0]
+    derivatives = loop.truth.casadi_functions["derivatives"](
+        q, v, tau, *([loop.truth.numbers] if loop.truth.parameters else [])
+    )
     return _poles(loop, moment, *(np.array(part) for part in derivatives))
 
 
 def _law_arguments(loop: ClosedLoop, moment: Moment) -> list[Array]:
     """Arguments of the law, with a correct estimate of an observer."""
-    share, *desired = load(loop, "reference")(moment.t, moment.phase)
+    share, *desired = call(loop, "reference", moment.t, moment.phase)
     arguments = [share, loop.agreeing_state(moment.q, moment.v)[:, None], *desired]
     return [*(np.array(value) for value in arguments), moment.q, moment.v]
 
@@ -94,10 +96,10 @@ def _poles(
         return np.linalg.eigvals(A).astype(complex)
     arguments = _law_arguments(loop, moment)
     if loop.controller.moves_fast:
-        K, L, E, F = (np.array(part) for part in loop.law_derivatives(*arguments))
+        K, L, E, F = (np.array(part) for part in loop.law_derivatives(*arguments, loop.law_numbers))
         closed = np.block([[A + B @ K, B @ L], [E, F]])
     else:
-        closed = A + B @ np.hstack([np.array(K) for K in load(loop, "law_jacobian")(*arguments)])
+        closed = A + B @ np.hstack([np.array(K) for K in call(loop, "law_jacobian", *arguments)])
     if not np.isfinite(closed).all():  # as of sqrt(|e|) at e = 0; a run needs no derivatives
         closed = A
     return np.linalg.eigvals(closed).astype(complex)

@@ -39,7 +39,7 @@ def weaker(controller, share=0.2):
     law = controller.law
     inputs = [ca.SX.sym(f"i{k}", law.numel_in(k)) for k in range(law.n_in())]
     tau, z_rate = law(*inputs)
-    return replace(controller, law=ca.Function("law", inputs, [share * tau, z_rate]))
+    return replace(controller, recipe=ca.Function("law", inputs, [share * tau, z_rate]))
 
 
 @pytest.mark.parametrize("integrator", ["explicit", "esdirk", "bdf"])
