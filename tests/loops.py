@@ -56,7 +56,7 @@ class Stepper:
     def torque(self, t, share, x):
         """Torques (m,) and integral rates (n_z,)."""
         n = self.n
-        desired = (np.array(part).ravel() for part in self.controller.reference.function(t))
+        desired = (part.ravel() for part in self.controller.reference.sample(np.array([t])))
         seen = self.loop.measurement.function(x[:n], x[n : 2 * n])
         tau, z_rate = self.controller.law(share, x[2 * n :], *desired, *seen)
         tau, z_rate = np.array(tau).ravel(), np.array(z_rate).ravel()

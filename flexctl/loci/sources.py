@@ -218,8 +218,11 @@ def matrix_in_motion(closed: ClosedLoop, t: float, q: Array, v: Array, z: Array)
 
 def _law_inputs(closed: ClosedLoop, t: float, q: Array, v: Array, z: Array) -> list[Array]:
     motion = closed.controller.reference
-    second_loop_weight, *desired = closed.reference(t, JUMP * float(motion.passed(t)))
-    return [np.array(second_loop_weight), z, *(np.array(part) for part in desired), q, v]
+    second_loop_weight, *desired = closed.reference(
+        t, JUMP * float(motion.passed(t)), closed.reference_numbers
+    )
+    signals = [np.array(second_loop_weight), z, *(np.array(part) for part in desired), q, v]
+    return [*signals, closed.law_numbers]
 
 
 def motion_fields(plant: Plant, joints: Array, size: int) -> Array:

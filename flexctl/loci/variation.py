@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any
 
 import numpy as np
 
 from flexctl.checks import Array
 from flexctl.control import Controller, design_on
-from flexctl.errors import ComputationError, DesignError, InputError, NoEquilibriumError
+from flexctl.errors import ComputationError, DesignError, NoEquilibriumError
 from flexctl.loci.sources import EDGE, Source, last_held, loop_matrix, motion_fields
 from flexctl.loop import (
     ClosedLoop,
@@ -22,29 +21,19 @@ from flexctl.loop import (
     name_modes,
 )
 from flexctl.model import (
+    DESIGN_TABLES,
     FACTOR,
     Arm,
     Design,
     apply_settings,
-    build_file,
-    has_number,
+    design_value,
     only_number,
-    scaled,
     setting_value,
     unit_of,
+    with_value,
 )
-from flexctl.plant import Plant, assemble_plant
+from flexctl.plant import Plant, assemble_plant, nonzero_numbers
 
-_OF_DESIGN = (
-    "gains",
-    "second_loop",
-    "slow_loop",
-    "fast_loop",
-    "observer",
-    "loop",
-    "options",
-    "state_space",
-)
 _OF_DELAY = ("loop.delay", "loop.sample_time")
 
 
@@ -83,7 +72,7 @@ class Variation:
     @property
     def of_design(self) -> bool:
         """Whether it is a number of the design and not of the arm."""
-        return self.key.split(".")[0] in _OF_DESIGN
+        return self.key.split(".")[0] in DESIGN_TABLES
 
     @property
     def unit(self) -> str:
@@ -96,7 +85,7 @@ class Variation:
         if self.scaled:
             return 1.0
         if self.of_design:
-            return only_number(_written(self.design, self.key))
+            return only_number(design_value(self.design, self.key))
         return setting_value(self.setup.design_arm, self.key)
 
     @cached_property
@@ -112,7 +101,10 @@ class Variation:
         return self.controller or design_on(self._design_plant, self.design)
 
     def _model(self, setup: Setup) -> Plant:
-        return assemble_plant(setup.design_arm, setup.design_basis, interpreted=True)
+        free = nonzero_numbers(setup.design_arm)
+        return assemble_plant(
+            setup.design_arm, setup.design_basis, interpreted=True, parameters=free
+        )
 
     def _assemble(self, setup: Setup) -> Plant:
         true_arm = apply_settings(setup.true_arm, self.truth_set, option="truth_set")
@@ -240,35 +232,3 @@ def rests_between(source: Source, values: Array, design_value: float | None) -> 
     if above < len(values):
         high = last_held(held, high, float(values[above]), exact)
     return np.linspace(low, high, len(values))
-
-
-def with_value(design: Design, key: str, value: float, *, factor: bool = False) -> Design:
-    """Return a design with one number of its file changed, and checked anew as a whole.
-
-    `factor` multiplies what the file has, or the default, in place of setting it.
-
-    Raises
-    ------
-    InputError
-        If there is no table of that name, nothing to multiply, or the design that comes out is
-        refused.
-    """
-    table = design.table()
-    *above, last = key.split(".")
-    inner: Any = table
-    for name in above:
-        inner = inner.get(name) if isinstance(inner, dict) else None
-    if factor and not has_number(_written(design, key)):
-        raise InputError(f"{design.label}: {key}: expected numbers to scale, got nothing")
-    if not isinstance(inner, dict):
-        raise InputError(f"{design.label}: {key}: expected a table {'.'.join(above)}, got nothing")
-    inner[last] = scaled(_written(design, key), float(value)) if factor else float(value)
-    return build_file(Design, table, design.name, design.path)
-
-
-def _written(design: Design, key: str) -> object:
-    """Return what a key of a design stands for, be it written or a default; None if nothing."""
-    value: Any = design.model_dump(by_alias=True)
-    for name in key.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
-    return value

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 from flexctl import checks
 from flexctl.checks import Array
@@ -18,9 +20,18 @@ from flexctl.errors import InputError
 from flexctl.loop.events import JUMP
 from flexctl.loop.measurement import Measurement, make_measurement, measure_signals
 from flexctl.loop.setup import default_truth
-from flexctl.model import Arm, BasisChoice, load_model, pick_basis
-from flexctl.plant import Plant, assemble_plant, followed_range, missing_terms, why_out_of_range
+from flexctl.model import DESIGN_TABLES, Arm, BasisChoice, load_model, pick_basis
+from flexctl.plant import (
+    Plant,
+    assemble_plant,
+    followed_range,
+    missing_terms,
+    nonzero_numbers,
+    why_out_of_range,
+)
 from flexctl.records import Summary
+
+_OF_TRUTH = "truth."  # keys of the true arm alone
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -60,6 +71,49 @@ class ClosedLoop(Summary):
             "truth": self.truth.basis.label,
             "torque_limit": self.torque_limit,
         }
+
+    def at(self, values: Mapping[str, ArrayLike]) -> ClosedLoop:
+        """Return the loop with other numbers of arm and design, by key; the rest stays as it is.
+
+        Gains of Riccati equations, observers and references follow from them, but no equation is
+        derived again and nothing is compiled: functions have these numbers as inputs. Shapes of
+        modes stay those of this loop.
+
+        Parameters
+        ----------
+        values
+            Numbers of the arm as in its file, ``payload.mass`` or ``link1.EI.y``, that are not
+            zero: of the design's arm and of the true one; ``truth.payload.mass`` of the true arm
+            alone. Numbers of the design: ``gains.Gp``, ``second_loop.weights.effort``,
+            ``reference.duration``.
+
+        Raises
+        ------
+        InputError
+            When a key is no number of these, or a value is not allowed.
+        DesignError
+            When there is no such controller.
+
+        Examples
+        --------
+        >>> import flexctl
+        >>> controller = flexctl.design_controller("single-link-hub", "hub-pd")
+        >>> loop = flexctl.close_loop(controller, "single-link-hub", modes=2)
+        >>> stiffer = loop.at({"link1.EI.y": 20.0, "gains.Gp": 30.0})
+        >>> stiffer.truth.arm.links[0].EI["y"]
+        20.0
+        """
+        checks.kind("values", values, Mapping)
+        of_truth = {key: x for key, x in values.items() if key.startswith(_OF_TRUTH)}
+        of_design, of_arm = dict[str, ArrayLike](), dict[str, ArrayLike]()
+        for key, x in values.items():
+            if key not in of_truth:
+                (of_design if key.split(".")[0] in DESIGN_TABLES else of_arm)[key] = x
+        own = {key.removeprefix(_OF_TRUTH): x for key, x in of_truth.items()}
+        truth = self.truth.at({**of_arm, **own}) if of_arm or own else self.truth
+        changed = bool(of_arm or of_design)
+        controller = self.controller.at(of_arm, of_design) if changed else self.controller
+        return replace(self, controller=controller, truth=truth)
 
     @property
     def duration(self) -> float:
@@ -109,7 +163,7 @@ class ClosedLoop(Summary):
 
     @cached_property
     def reference(self) -> ca.Function:
-        """CasADi function (t, phase) -> (s, q_d, v_d, a_d).
+        """CasADi function (t, phase, numbers) -> (s, q_d, v_d, a_d).
 
         The phase is that of `Event`: below 1 in the gross motion, where it counts the jumps of a_d,
         1 while the second loop fades in, 2 afterwards; s goes from 0 to 1 along the smooth step 3
@@ -118,29 +172,40 @@ class ClosedLoop(Summary):
         """
         t, phase = ca.MX.sym("t"), ca.MX.sym("phase")
         motion = self.controller.reference
+        steps = np.zeros((0, 0)) if motion.steps is None else motion.steps
+        switch, own = ca.MX.sym("switch", 2), ca.MX.sym("motion", len(motion.numbers))
+        stepped = ca.MX.sym("steps", *steps.shape)
         s = phase > 1.5
         if self.controller.blend:
-            x = (t - motion.duration) / self.controller.blend
+            x = (t - switch[0]) / switch[1]
             s = ca.fmin(ca.fmax(x, 0), 1) ** 2 * (3 - 2 * ca.fmin(ca.fmax(x, 0), 1))
         if self.controller.external and self.controller.external.timed:
             s = t
-        q_d, v_d, a_d = motion.function(t)
-        third = ca.densify(motion.after(phase / JUMP, a_d))
+        q_d, v_d, a_d = motion.function(t, *([own] if own.numel() else []))
+        third = ca.densify(motion.after(phase / JUMP, a_d, stepped))
         outputs = [ca.densify(s), q_d, v_d, third]
-        names = ["t", "phase"], ["s", "q_d", "v_d", "a_d"]
-        return ca.Function("reference", [t, phase], outputs, *names)
+        parts = [switch, own, ca.vec(stepped)]
+        numbers = ca.MX.sym("numbers", sum(part.numel() for part in parts))
+        ends = np.cumsum([0, *(part.numel() for part in parts)]).tolist()
+        split = [
+            ca.reshape(numbers[a:b], part.shape)
+            for a, b, part in zip(ends[:-1], ends[1:], [switch, own, stepped], strict=True)
+        ]
+        outputs = ca.substitute(outputs, [switch, own, stepped], split)
+        names = ["t", "phase", "numbers"], ["s", "q_d", "v_d", "a_d"]
+        return ca.Function("reference", [t, phase, numbers], outputs, *names)
 
     @cached_property
     def law(self) -> ca.Function:
-        """CasADi function (s, z, q_d, v_d, a_d, q, v) of the truth plant -> (tau, z_rate).
+        """CasADi function (s, z, q_d, v_d, a_d, q, v, numbers) of the truth -> (tau, z_rate).
 
-        Torques are limited; integration stops for joints whose torque is at its limit.
+        Torques are limited; integration stops for joints whose torque is at its limit. The numbers
+        are those of `law_numbers`.
         """
         inputs = self._law_inputs()
         tau, z_rate = self._limited(inputs)
-        return ca.Function(
-            "law", inputs, [tau, z_rate], law_inputs(), ["tau", "z_rate"], {"cse": True}
-        )
+        names = [*law_inputs(), "numbers"], ["tau", "z_rate"]
+        return ca.Function("law", inputs, [tau, z_rate], *names, {"cse": True})
 
     @cached_property
     def law_jacobian(self) -> ca.Function:
@@ -150,7 +215,7 @@ class ClosedLoop(Summary):
         q, v = inputs[5], inputs[6]
         J = ca.jacobian(tau, ca.vertcat(q, v))
         parts = [J[:, : self.truth.n], J[:, self.truth.n :]]
-        names = law_inputs(), ["tau_by_q", "tau_by_v"]
+        names = [*law_inputs(), "numbers"], ["tau_by_q", "tau_by_v"]
         outputs = [ca.densify(P) for P in parts]
         return ca.Function("law_jacobian", inputs, outputs, *names, {"cse": True})
 
@@ -164,37 +229,57 @@ class ClosedLoop(Summary):
         state, n = ca.vertcat(inputs[5], inputs[6], inputs[1]), 2 * self.truth.n
         parts = [ca.jacobian(part, state) for part in self._limited(inputs)]
         blocks = [ca.densify(block) for J in parts for block in (J[:, :n], J[:, n:])]
-        names = law_inputs(), ["tau_by_x", "tau_by_z", "z_rate_by_x", "z_rate_by_z"]
+        results = ["tau_by_x", "tau_by_z", "z_rate_by_x", "z_rate_by_z"]
+        names = [*law_inputs(), "numbers"], results
         return ca.Function("law_derivatives", inputs, blocks, *names, {"cse": True})
 
     @cached_property
-    def law_digest(self) -> str:
-        """Digest of the function `law`: the key of the compile cache."""
-        return _digest(self.law)
+    def law_numbers(self) -> Array:
+        """Numbers (k,) of the law: those of the controller, then the finite torque limits."""
+        limit = self.torque_limit
+        return np.concatenate([self.controller.numbers, limit[np.isfinite(limit)]])
 
     @cached_property
-    def reference_digest(self) -> str:
-        """Digest of the function `reference`."""
-        return _digest(self.reference)
+    def reference_numbers(self) -> Array:
+        """Numbers (k,) of the reference: its duration, the fade-in, and those of the motion."""
+        motion = self.controller.reference
+        steps = np.zeros(0) if motion.steps is None else motion.steps.ravel(order="F")
+        return np.concatenate([[motion.duration, self.controller.blend], motion.numbers, steps])
+
+    @cached_property
+    def law_key(self) -> str:
+        """Everything that determines the function `law`, as text: the key of the compile cache."""
+        limited = np.isfinite(self.torque_limit).tolist()
+        return f"{self.controller.key} seen {_digest(self.measurement.function)} {limited}"
+
+    @cached_property
+    def reference_key(self) -> str:
+        """Everything that determines the function `reference`, as text."""
+        motion, external = self.controller.reference, self.controller.external
+        steps = () if motion.steps is None else motion.steps.shape
+        how = (bool(self.controller.blend), bool(external and external.timed), steps)
+        return f"{_digest(motion.function)} {how}"
 
     def agreeing_state(self, q: Array, v: Array) -> Array:
         """State of the law (n_z,) with the measurement of the truth's q, v (n,) as estimate."""
-        seen = (np.array(part).ravel() for part in self.measurement.function(q, v))
-        return self.controller.agreeing_state(*seen)
+        return self.controller.agreeing_state(*self.measurement.read(q, v))
 
     def _law_inputs(self) -> list[ca.SX]:
         m, n, n_z = self.truth.m, self.truth.n, self.controller.n_state
         sizes = {"s": 1, "z": n_z, "q_d": m, "v_d": m, "a_d": m, "q": n, "v": n}
+        sizes["numbers"] = len(self.law_numbers)
         return [ca.SX.sym(name, size) for name, size in sizes.items()]
 
     def _limited(self, inputs: list[ca.SX]) -> tuple[ca.SX, ca.SX]:
-        *arguments, q, v = inputs
-        seen = self.measurement.function(q, v)
-        tau, z_rate = self.controller.law(*arguments, *seen)
-        limit = self.torque_limit
-        if not np.isfinite(limit).any():
+        *arguments, q, v, numbers = inputs
+        seen, own = self.measurement.function(q, v), len(self.controller.numbers)
+        last = [numbers[:own, 0]] if own else []
+        tau, z_rate = self.controller.function(*arguments, *seen, *last)
+        finite = np.isfinite(self.torque_limit)
+        if not finite.any():
             return tau, z_rate
-        limited, n_i = limit_torque(tau, limit), self.controller.n_integral
+        limited = limit_torque(tau, finite, numbers[own:, 0])
+        n_i = self.controller.n_integral
         rests = z_rate[:n_i] * (limited == tau) if n_i else ca.SX(0, 1)
         return limited, ca.vertcat(rests, z_rate[n_i:, 0])  # with one entry [1:] would be a row
 
@@ -240,7 +325,8 @@ def close_loop(
     checks.kind("controller", controller, Controller, hint=makers)
     arm = load_model(arm)
     chosen = pick_basis(basis, modes, elements) or default_truth(arm, controller.plant.basis)
-    return close_around(controller, assemble_plant(arm, chosen))
+    truth = assemble_plant(arm, chosen, parameters=nonzero_numbers(arm))
+    return close_around(controller, truth)
 
 
 def require_loop(value: object, *others: type) -> None:

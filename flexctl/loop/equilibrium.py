@@ -194,7 +194,7 @@ def set_integrals(
     if not own or not any(loop.truth.arm.gravity):
         return rest
     arguments = law_arguments(loop, rest.q, rest.z, rest.desired, second_loop_weight, errors)
-    short = rest.tau - np.array(loop.controller.without_limits.law(*arguments)[0]).ravel()
+    short = rest.tau - loop.controller.without_limits.evaluate("law", *arguments)[0].ravel()
     _, L, *_ = law_jacobians(loop, rest.q, rest.z, rest.desired, second_loop_weight, errors)
     z = rest.z.copy()
     z[:own] += np.linalg.lstsq(L[:, :own], short, rcond=None)[0]

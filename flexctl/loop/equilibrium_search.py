@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import casadi as ca
 import numpy as np
 import scipy.linalg
 
@@ -37,14 +36,15 @@ def law_arguments(
     joints: Array,
     second_loop_weight: float,
     errors: Array | None,
-) -> list[ca.DM]:
+) -> list[Array]:
     """Arguments of a controller's law at rest: the truth at q (n,), the law's states z (n_z,)."""
     zero, rest = np.zeros(loop.truth.m), np.zeros(loop.truth.n)
-    arguments = [second_loop_weight, z, joints, zero, zero, *loop.measurement.function(q, rest)]
-    if loop.controller.plant.unknown:
+    seen = loop.measurement.read(q, rest)
+    arguments = [np.array([second_loop_weight]), z, joints, zero, zero, *seen]
+    if loop.controller.plant.has_unknown_errors:
         parts = len(loop.controller.plant.stiffness_parts)
         arguments.append(np.zeros(parts) if errors is None else errors)
-    return [ca.DM(argument) for argument in arguments]
+    return arguments
 
 
 def law_jacobians(
@@ -62,14 +62,13 @@ def law_jacobians(
     `measurement_jacobian` gives the derivative of the measurement.
     """
     arguments = law_arguments(loop, q, z, joints, second_loop_weight, errors)
-    law = loop.controller.without_limits.law_jacobian
-    K, L, E, F = (np.array(J).reshape(J.shape) for J in law(*arguments))
+    K, L, E, F = loop.controller.without_limits.evaluate("law_jacobian", *arguments)
     return K, L, E, F
 
 
 def measurement_jacobian(loop: ClosedLoop, q: Array) -> Array:
     """Return the derivative of the measured [q; v] by [q; v] of the truth at rest, (2n, 2N)."""
-    return np.array(loop.measurement.jacobian(q, np.zeros(loop.truth.n)))
+    return loop.measurement.derivative(q)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,8 +86,8 @@ class ForceBalance:
         arguments = law_arguments(
             self.loop, X[:n], X[n:], self.joints, self.second_loop_weight, errors
         )
-        tau, rate = self.loop.controller.without_limits.law(*arguments)
-        return np.array(tau).ravel(), np.array(rate).ravel()
+        tau, rate = self.loop.controller.without_limits.evaluate("law", *arguments)
+        return tau.ravel(), rate.ravel()
 
     def left(self, X: Array) -> Array:
         """Return c + k - B tau (n,) and z' (n_z,): zero at rest."""

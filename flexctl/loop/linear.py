@@ -282,8 +282,7 @@ def linearise(
     rest = linear.rest
     assert rest is not None
     arguments = law_arguments(subject, rest.q, rest.z, rest.desired, weight, None)
-    jacobians = controller.without_limits.law_by_reference(*arguments)
-    by_tau, by_z = (np.array(J).reshape(J.shape) for J in jacobians)
+    by_tau, by_z = controller.without_limits.evaluate("law_by_reference", *arguments)
     return replace(linear, by_reference=(by_tau, by_z))
 
 
@@ -301,13 +300,22 @@ def linearise_loop(
 
 
 def linearise_at(
-    loop: ClosedLoop, rest: Equilibrium, second_loop_weight: float, errors: Array | None = None
+    loop: ClosedLoop,
+    rest: Equilibrium,
+    second_loop_weight: float,
+    errors: Array | None = None,
+    jacobians: tuple[Array, Array, Array, Array] | None = None,
+    plant: LinearPlant | None = None,
 ) -> LinearLoop:
     """Linearise a closed loop about a known equilibrium; see `linearise_loop`.
 
+    `jacobians`, the result of `law_jacobians`, and the linear truth `plant` there may be known.
+
     Raises ComputationError when the law has no finite derivative there.
     """
-    K, L, E, F = law_jacobians(loop, rest.q, rest.z, rest.desired, second_loop_weight, errors)
+    K, L, E, F = jacobians or law_jacobians(
+        loop, rest.q, rest.z, rest.desired, second_loop_weight, errors
+    )
     if not all(np.isfinite(part).all() for part in (K, L, E, F)):
         raise ComputationError(
             f"{loop.controller.design.name}: the law has no finite derivative at its equilibrium, "
@@ -315,7 +323,7 @@ def linearise_at(
         )
     by_state = measurement_jacobian(loop, rest.q)
     return LinearLoop(
-        plant=linear_model(loop.truth, rest.q, rest.tau),
+        plant=plant or linear_model(loop.truth, rest.q, rest.tau),
         feedback=K @ by_state,
         integral_gain=L,
         sample_time=loop.controller.sample_time,
@@ -347,6 +355,11 @@ class LinearPoses:
     final: LinearLoop
     times: Array
     path: tuple[LinearLoop | None, ...]
+
+    def at(self, t: float) -> LinearLoop | None:
+        """Return the loop at a time [s] of the motion; None where there is none in `path`."""
+        there = np.flatnonzero(self.times == t)
+        return self.path[there[0]] if len(there) else None
 
 
 def linear_poses(loop: ClosedLoop) -> LinearPoses:

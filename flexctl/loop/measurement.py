@@ -16,7 +16,7 @@ import numpy as np
 from flexctl.body import Body, free_length, scales, spread
 from flexctl.checks import Array
 from flexctl.control import TIP, gauge_matrix, gauge_names, gauge_positions, plain_name
-from flexctl.plant import Plant, eliminate
+from flexctl.plant import Evaluator, Plant, eliminate
 
 _CHECKED = 3  # lengths at which gauges are checked
 
@@ -46,7 +46,21 @@ class Measurement:
         n = self.function.numel_in(0)
         q, v = ca.SX.sym("q", n), ca.SX.sym("v", n)
         seen = ca.vertcat(*self.function(q, v))
-        return ca.Function("measured", [q, v], [ca.jacobian(seen, ca.vertcat(q, v))])
+        J = ca.densify(ca.jacobian(seen, ca.vertcat(q, v)))
+        return ca.Function("measured", [q, v], [J])
+
+    @cached_property
+    def _evaluators(self) -> tuple[Evaluator, Evaluator]:
+        return Evaluator(self.function), Evaluator(self.jacobian, matrix=True)
+
+    def read(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """Measured positions and rates (n,) at q, v (N,) of the truth plant."""
+        seen_q, seen_v = self._evaluators[0](q, v)
+        return seen_q, seen_v
+
+    def derivative(self, q: Array) -> Array:
+        """Return the derivative (2n, 2N) of the measurements at rest by [q; v] of the truth."""
+        return np.asarray(self._evaluators[1](q, np.zeros(len(q))))
 
     @property
     def assumption(self) -> str:
@@ -133,9 +147,9 @@ def _own_signals(truth: Plant, q: ca.SX, positions: tuple[float, ...] | None) ->
     """Positions of the truth plant by name: joints, rotors, tip, ends of lines, gauges."""
     rigid = (*truth.joints, *truth.rotors)
     signals = {name: q[k] for k, name in enumerate(rigid)}
-    tip = truth.casadi_functions["tip"](q)
+    tip = truth.casadi_functions["tip"](q, *truth.unknown)
     signals |= {name: tip[k] for k, name in enumerate(TIP)}
-    ends = truth.casadi_functions["deflections"](q)[0]
+    ends = truth.casadi_functions["deflections"](q, *truth.unknown)[0]
     signals |= {plain_name(line): ends[k] for k, line in enumerate(truth.lines)}
     if positions is None:
         return signals

@@ -9,7 +9,7 @@ from pathlib import Path
 from flexctl import checks
 from flexctl.beam import HIGHEST_ORDER
 from flexctl.model import Arm, BasisChoice, load_model
-from flexctl.plant import Plant, assemble_plant
+from flexctl.plant import Plant, assemble_plant, nonzero_numbers
 
 LADDER = (1, 2, 4, 6, 8)  # truth orders for the eigenvalues
 
@@ -58,7 +58,8 @@ class Setup:
         basis = self.truth_basis
         if order is not None and order != basis.order:
             basis = basis.model_copy(update={"order": order, "drop_above": None})
-        return assemble_plant(self.true_arm, basis, interpreted=interpreted)
+        free = nonzero_numbers(self.true_arm)
+        return assemble_plant(self.true_arm, basis, interpreted=interpreted, parameters=free)
 
     def changed(self, change: Callable[[Arm], Arm]) -> Setup:
         """Return the setup with the same change of the design arm and of the true arm."""

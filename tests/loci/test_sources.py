@@ -11,14 +11,14 @@ from flexctl.loci.branches import follow
 from flexctl.loci.family import trace_loci
 from flexctl.loci.labels import label_branches, numbers
 from flexctl.loci.sources import at_rest, loop_matrix, matrix_in_motion, on_reference, on_run
-from flexctl.loci.variation import Variation, over_number, with_value
+from flexctl.loci.variation import Variation, over_number
 from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.eigenvalues import ModeNames
 from flexctl.loop.linear import linearise_loop
 from flexctl.loop.setup import Setup
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
-from flexctl.model.settings import apply_settings
+from flexctl.model.settings import apply_settings, with_value
 from flexctl.simulation.simulation import simulate
 
 BASIS = BasisChoice(kind="modes", order=1)

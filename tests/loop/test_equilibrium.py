@@ -259,7 +259,7 @@ def free_joint(make, gravity):
     law = loop.controller.law
     inputs = [ca.SX.sym(f"i{k}", law.numel_in(k)) for k in range(law.n_in())]
     damper = ca.Function("law", inputs, [-4 * inputs[6][0], ca.SX(0, 1)])
-    return close_around(replace(loop.controller, law=damper), loop.truth)
+    return close_around(replace(loop.controller, recipe=damper), loop.truth)
 
 
 @pytest.mark.parametrize("gravity", [(0.0, 0.0, 0.0), (0.0, 0.0, -9.81)])
@@ -406,7 +406,7 @@ def test_a_finer_truth_without_an_equilibrium_costs_no_verdict_and_no_recommenda
         assemble_plant(light, BasisChoice(kind="elements", order=n), interpreted=True)
         for n in (3, 4)
     ]
-    found = evaluate(loop, finer)
+    found = evaluate(loop, others=finer)
 
     assert (found.not_computed, found.failed) == ({}, None)
     assert found.stability.stable is True

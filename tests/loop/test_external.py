@@ -228,7 +228,7 @@ def test_what_joints_and_tip_give_does_not_depend_on_the_basis_of_the_plant():
         controller = wrap_controller(gains, plant, reference, measures=names, feedforward="gravity")
         loop = close_around(controller, truth)
         zero = np.zeros(2)
-        tau, _ = loop.law(0.0, np.zeros(0), [-0.8, 0.4], zero, zero, *state)
+        tau, _ = loop.law(0.0, np.zeros(0), [-0.8, 0.4], zero, zero, *state, loop.law_numbers)
         found.append(np.array(tau).ravel())
 
     np.testing.assert_allclose(*found, rtol=1e-13)
@@ -247,7 +247,7 @@ def test_a_gauge_reads_the_curvature_of_the_true_line():
     x = np.linspace(0, 1, 5)[1:]
     q[1::2], q[2::2] = 0.01 * x**2, 0.02 * x  # a line bent to w = 0.01 x^2
 
-    tau, _ = loop.law(0.0, np.zeros(0), 0.0, 0.0, 0.0, q, np.zeros(truth.n))
+    tau, _ = loop.law(0.0, np.zeros(0), 0.0, 0.0, 0.0, q, np.zeros(truth.n), loop.law_numbers)
 
     assert float(tau) == pytest.approx(-0.02, rel=1e-9)  # error: nothing desired minus w''
 
