@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         StabilityMargins,
         compare,
         evaluate,
+        evaluate_many,
         stability_margins,
     )
     from flexctl.view.explain import explain
@@ -57,6 +58,7 @@ __all__ = [
     "design_controller",
     "eigenvalue_loci",
     "evaluate",
+    "evaluate_many",
     "explain",
     "linearise",
     "load_design",
@@ -84,6 +86,7 @@ _NAMES = {
         "StabilityMargins",
         "compare",
         "evaluate",
+        "evaluate_many",
         "stability_margins",
     ),
     "view.explain": ("explain",),

@@ -1,7 +1,7 @@
 """Whether a gain set is good: metrics, stability margins, evaluation, comparison, ranking."""
 
 from flexctl.verdict.comparison import BASELINE, Comparison, compare
-from flexctl.verdict.evaluation import TOLERANCE, Evaluation, evaluate
+from flexctl.verdict.evaluation import TOLERANCE, Evaluation, evaluate, evaluate_many
 from flexctl.verdict.margins import NO_LIMIT_DB, StabilityMargins, stability_margins
 from flexctl.verdict.performance import find_no_rest, judge_residual
 from flexctl.verdict.reasons import Reason, find_reasons, not_computed, unstable_orders
@@ -18,6 +18,7 @@ __all__ = [
     "StabilityMargins",
     "compare",
     "evaluate",
+    "evaluate_many",
     "find_no_rest",
     "find_reasons",
     "judge_residual",

@@ -22,7 +22,7 @@ from flexctl.loop import LADDER, Setup, close_around
 from flexctl.model import Arm, BasisChoice, Design, check_design, load_design, load_model
 from flexctl.plant import Plant, assemble_plant, linearise
 from flexctl.records import Summary
-from flexctl.verdict.evaluation import Evaluation, evaluate, require_motion
+from flexctl.verdict.evaluation import Evaluation, evaluate, no_controller, require_motion
 from flexctl.verdict.reasons import unstable_orders
 
 BASELINE = "joint-pd"
@@ -245,16 +245,8 @@ def _judge(
         try:
             design = design_controller(arm, design, basis)
         except DesignError as error:
-            return Evaluation(
-                name=design.name,
-                method=design.method,
-                basis=basis or design.basis,
-                truth=truth.basis,
-                cost={},
-                assumptions=(),
-                failed=str(error),
-            )
-    return replace(evaluate(close_around(design, truth), ladder), gains=gains_used(design))
+            return no_controller(design, basis or design.basis, truth.basis, str(error))
+    return replace(evaluate(close_around(design, truth), others=ladder), gains=gains_used(design))
 
 
 def by_motion(designs: Sequence[Design]) -> tuple[tuple[str, ...], ...]:

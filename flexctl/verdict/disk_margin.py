@@ -71,6 +71,8 @@ def structured_singular_value(Z: ComplexArray) -> float:
     reducible matrix ab13md of slycot 0.7.1 may never return.
     """
     acts = np.abs(Z) > np.finfo(float).eps * np.abs(Z).max()
+    if acts.all():
+        return _irreducible(Z)
     count, label = scipy.sparse.csgraph.connected_components(acts, connection="strong")
     return max(_irreducible(Z[label == k][:, label == k]) for k in range(count))
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 from flexctl.checks import Array
-from flexctl.errors import ComputationError, FlexctlError, InputError, RunError
+from flexctl.control import Controller, share_law
+from flexctl.errors import ComputationError, DesignError, FlexctlError, InputError, RunError
 from flexctl.loop import (
     ClosedLoop,
     FinalEquilibrium,
@@ -28,7 +31,13 @@ from flexctl.model import BasisChoice, Design
 from flexctl.plant import Plant, count_operations
 from flexctl.records import Summary
 from flexctl.robustness import StiffnessTolerance, judge_stiffness
-from flexctl.simulation import DEFAULT_SAMPLES, Tolerance, Trajectory, simulate
+from flexctl.simulation import (
+    DEFAULT_SAMPLES,
+    Tolerance,
+    Trajectory,
+    simulate,
+    simulate_many,
+)
 from flexctl.verdict.margins import StabilityMargins, stability_margins
 from flexctl.verdict.performance import (
     Effort,
@@ -136,13 +145,21 @@ class Evaluation(Summary):
         )
 
 
-def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
+def evaluate(
+    loop: ClosedLoop,
+    values: Mapping[str, ArrayLike] | None = None,
+    *,
+    others: Sequence[Plant] = (),
+) -> Evaluation:
     """Judge a closed loop: its equilibrium, its run, and linear models there and along the run.
 
     Parameters
     ----------
     loop
         Controller on the truth plant of the verdict.
+    values
+        Other numbers of arm and design, by key, with which it is judged: see `ClosedLoop.at`.
+        Nothing is derived or compiled anew for them.
     others
         Further truth plants of the same arm, ascending in order, for the eigenvalues only.
 
@@ -155,7 +172,10 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
     Raises
     ------
     InputError
-        When the reference consists of torques, so that there is no desired motion.
+        When the reference consists of torques, so that there is no desired motion, or a value is
+        not allowed.
+    DesignError
+        When there is no controller for these values.
 
     Examples
     --------
@@ -168,6 +188,17 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
     """
     require_loop(loop)
     require_motion(loop.controller.design)
+    if values is not None:
+        loop = loop.at(values)
+    return _evaluate(
+        loop, others, partial(simulate, times=_sample_times(loop), tolerance=TOLERANCE)
+    )
+
+
+def _evaluate(
+    loop: ClosedLoop, others: Sequence[Plant], run: Callable[[ClosedLoop], Trajectory]
+) -> Evaluation:
+    """Judge a loop whose run is made by `run`, which may raise as `simulate`."""
     assessment = _Assessment(loop=loop, facts=_facts(loop))
     poses = assessment.get("stability", lambda: linear_poses(loop))
     equilibrium = None
@@ -181,7 +212,7 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
         ladder = assessment.get("spillover", lambda: judge_stability(loop, poses, others))
         stability = ladder or (judge_stability(loop, poses, ()) if others else None)
     try:
-        trajectory = simulate(loop, times=_sample_times(loop), tolerance=TOLERANCE)
+        trajectory = run(loop)
     except RunError as error:
         if error.exhausted:  # that says nothing of the loop
             assessment.missing.update(dict.fromkeys(("tracking", "residual", "effort"), str(error)))
@@ -192,6 +223,83 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
     except ComputationError as error:
         return assessment.evaluation(rest=equilibrium, stability=stability, failed=str(error))
     return _judged(assessment, poses, equilibrium, stability, trajectory)
+
+
+def evaluate_many(loop: ClosedLoop, values: Sequence[Mapping[str, ArrayLike]]) -> list[Evaluation]:
+    """Judge a closed loop with several sets of numbers, each as `evaluate` does.
+
+    A set for which there is no controller gives a verdict that says so in `failed`. Where the
+    processor has vector instructions, several runs are integrated at once: see `simulate_many`;
+    they differ from those of `evaluate` by less than the tolerance of a run.
+
+    Parameters
+    ----------
+    loop
+        Controller on the truth plant of the verdict.
+    values
+        Sets of other numbers of arm and design, by key: see `ClosedLoop.at`.
+
+    Raises
+    ------
+    InputError
+        As `evaluate`; the message begins with the position of the set.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> controller = flexctl.design_controller("single-link-hub", "hub-pd")
+    >>> loop = flexctl.close_loop(controller, "single-link-hub", modes=2)
+    >>> sets = [{"gains.Gp": gain} for gain in (10.0, 20.0)]
+    >>> [verdict.stability.stable for verdict in flexctl.evaluate_many(loop, sets)]
+    [True, True]
+    """
+    require_loop(loop)
+    require_motion(loop.controller.design)
+    loops, failed = dict[int, ClosedLoop](), dict[int, Evaluation]()
+    for k, given in enumerate(values):
+        try:
+            loops[k] = loop.at(given)
+        except InputError as error:
+            raise InputError(f"values[{k + 1}]: {error}") from error
+        except DesignError as error:
+            bases = loop.controller.plant.basis, loop.truth.basis
+            failed[k] = no_controller(loop.controller.design, *bases, str(error))
+    runs = _runs(loops)
+    judged = {k: _evaluate(own, (), lambda _, k=k: _given(runs[k])) for k, own in loops.items()}
+    return [judged[k] if k in judged else failed[k] for k in range(len(values))]
+
+
+def _runs(loops: Mapping[int, ClosedLoop]) -> dict[int, Trajectory | FlexctlError]:
+    """Simulate loops by key, together where functions and sampling times are the same."""
+    alike, found = dict[tuple[Any, ...], list[int]](), dict[int, Trajectory | FlexctlError]()
+    for k, loop in loops.items():
+        functions = loop.truth.content, loop.law_key, loop.reference_key
+        alike.setdefault((*functions, *_sample_times(loop).tolist()), []).append(k)
+    for keys in alike.values():
+        times = _sample_times(loops[keys[0]])
+        runs = simulate_many([loops[k] for k in keys], times=times, tolerance=TOLERANCE)
+        found |= dict(zip(keys, runs, strict=True))
+    return found
+
+
+def _given(run: Trajectory | FlexctlError) -> Trajectory:
+    """Return a run, or raise what it ended with."""
+    if isinstance(run, FlexctlError):
+        raise run
+    return run
+
+
+def no_controller(design: Design, basis: BasisChoice, truth: BasisChoice, why: str) -> Evaluation:
+    """Return the verdict on a design of which there is no controller, judged on a truth plant."""
+    return Evaluation(
+        name=design.name,
+        method=design.method,
+        basis=basis,
+        truth=truth,
+        cost={},
+        assumptions=(),
+        failed=why,
+    )
 
 
 def _judged(
@@ -233,7 +341,7 @@ def _linear(
         "margins": final and get("margins", lambda: stability_margins(final)),
         "min_sampling_rate": final
         and get("margins.min_sampling_rate", lambda: _sampling_rate(assessment.loop, final)),
-        "stiffness": assessment.stiffness(),
+        "stiffness": assessment.stiffness(poses),
     }
 
 
@@ -264,9 +372,9 @@ class _Assessment:
             self.missing[metric] = _why_it_failed(error)
         return None
 
-    def stiffness(self) -> StiffnessTolerance | None:
+    def stiffness(self, poses: LinearPoses | None) -> StiffnessTolerance | None:
         """Compute the stiffness margins; a part of them that fails has a reason of its own."""
-        tolerance = self.get("stiffness", lambda: judge_stiffness(self.loop))
+        tolerance = self.get("stiffness", lambda: judge_stiffness(self.loop, poses))
         parts = tolerance.not_computed if tolerance else {}
         self.missing.update({f"stiffness.{part}": why for part, why in parts.items()})
         return tolerance
@@ -334,10 +442,21 @@ def _facts(loop: ClosedLoop) -> dict[str, Any]:
         "method": design.method,
         "basis": loop.controller.plant.basis,
         "truth": loop.truth.basis,
-        "cost": count_law(loop.controller.law),
+        "cost": _count(loop.controller),
         "assumptions": loop.assumptions,
         "settle_within": design.loop.settle_within,
     }
+
+
+def _count(controller: Controller) -> dict[str, int]:
+    """Operations of a law, counted once for all numbers of which the same are 0, 1, -1, 2 or -2.
+
+    Folding such numbers saves an operation, folding others does not.
+    """
+    numbers = np.abs(controller.numbers)
+    special = np.where(np.isin(numbers, (0.0, 1.0, 2.0)), controller.numbers, np.nan)
+    key = f"operations {special.tolist()} {controller.key}"
+    return dict(share_law(key, lambda: count_law(controller.law)))
 
 
 def count_law(law: ca.Function) -> dict[str, int]:

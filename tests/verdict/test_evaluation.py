@@ -52,7 +52,7 @@ def loop(make):
 @pytest.fixture(scope="module")
 def verdict(loop, make, plant_of):
     finer = [plant_of(make["single"](), "elements", order) for order in (6, 1, 2)]
-    return evaluate(loop, finer)
+    return evaluate(loop, others=finer)
 
 
 @pytest.fixture(scope="module")

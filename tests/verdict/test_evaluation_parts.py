@@ -126,6 +126,8 @@ def test_what_is_known_beforehand_is_that_of_the_design_the_truth_and_the_law():
         design=design,
         plant=SimpleNamespace(basis=own),
         law=ca.Function("law", [x, y], [x * y * (x + 1), ca.sin(x) * y - 3 + x]),
+        numbers=np.zeros(0),
+        key="a law of this test",
     )
     loop: Any = SimpleNamespace(
         controller=controller, truth=SimpleNamespace(basis=true), assumptions=("one",)
@@ -202,7 +204,7 @@ def judged(monkeypatch):
         truth = SimpleNamespace(joints=("joint1", "joint2"), m=2)
         controller = SimpleNamespace(design=design, external=None, final_second_loop_weight=0.0)
         loop = SimpleNamespace(controller=controller, truth=truth)
-        return module.evaluate(loop, others)
+        return module.evaluate(loop, others=others)
 
     return run
 

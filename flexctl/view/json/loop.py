@@ -38,7 +38,7 @@ def plant_json(plant: Plant) -> dict[str, Any]:
             "coordinates": plant.coordinates,
             "actuators": plant.joints,
             "lines": plant.lines,
-            "parameters": dict(zip(plant.parameters, plant.values, strict=True)),
+            "parameters": dict(zip(plant.parameters, plant.numbers, strict=True)),
             **attributes(plant, "engine backend"),
         }
     )

@@ -11,6 +11,8 @@ from flexctl.plant import LinearPlant, Plant
 from flexctl.simulation import Trajectory
 from flexctl.view.words.numbers import basis_words, length, listed, percent
 
+_FEW = 4  # names that are listed
+
 
 def per_link(basis: BasisChoice) -> str:
     """Write a discretisation in words: ``4 elements per link and plane``."""
@@ -39,11 +41,13 @@ def design_words(design: Design) -> str:
 
 def plant_words(plant: Plant) -> str:
     """Say how many coordinates a plant has, and how it is evaluated."""
-    free = f"; free numbers: {listed(plant.parameters)}" if plant.parameters else ""
+    count = len(plant.parameters)
+    names = listed(plant.parameters) if count <= _FEW else f"{count} numbers of the arm"
+    free = f" (free: {names})" if count else ""
     return (
         f"Equations of motion of {plant.arm.name} on {per_link(plant.basis)}: "
-        f"{_count(plant.n, 'coordinate')}, {_count(plant.m, 'actuator')}{free}. "
-        f"Engine {plant.engine}, {plant.backend}."
+        f"{_count(plant.n, 'coordinate')}, {_count(plant.m, 'actuator')}. "
+        f"Engine {plant.engine}, {plant.backend}{free}."
     )
 
 
