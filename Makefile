@@ -53,7 +53,7 @@ format: $(READY) ## format the code and mend what the linter can mend
 	$(PY) -m ruff check --fix .
 
 bench: $(BENCH_READY) ## run every script in benchmarks/, other libraries too
-	@for script in $(filter-out benchmarks/c_loop.py,$(wildcard benchmarks/*.py)); do echo "$$script"; PYTHONPATH=. $(PY) "$$script" || exit 1; done
+	@for script in $(filter-out benchmarks/c_loop.py,$(wildcard benchmarks/*.py)); do echo "$$script"; OPENBLAS_NUM_THREADS=1 PYTHONPATH=. $(PY) "$$script" || exit 1; done
 
 docs: $(DOCS_READY) ## build the documentation, the reference from the docstrings: build/docs/index.html
 	$(PY) -m sphinx -q -W -b html docs build/docs

@@ -1,0 +1,128 @@
+"""How many verdicts a second: loops with other numbers against loops that are made anew.
+
+The RRP arm of [TG95] under decoupling with an LQR second loop, and under joint PD whose gains are
+given, judged on two modes and on four elements, and the spatial Canadarm of [MS] under joint PD. A
+linear verdict is poles and damping at the final pose; a full one is `evaluate`: rest, run, path of
+21 poses, margins, smallest sampling rate, stiffness margins at the final pose and 11 of the path.
+"With other numbers" is `evaluate(loop, values)`, in which nothing is derived or compiled; "made
+anew" folds the numbers into new functions, which are derived and compiled, as for another arm.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from flexctl.control import design_controller, design_on
+from flexctl.loop import ClosedLoop, close_around, close_loop, damping_ratios, linearise_loop
+from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
+from flexctl.plant import assemble_plant
+from flexctl.plant.parameters import change_numbers
+from flexctl.verdict import evaluate, evaluate_many
+
+TRUTHS = (BasisChoice(order=2), BasisChoice(kind="elements", order=4))
+
+
+def pd_design(arm: Arm) -> Design:
+    """Joint PD for any arm: a short motion, gains by the inertia that each joint moves."""
+    plant = assemble_plant(arm, BasisChoice(order=1), interpreted=True)
+    q = plant.pose()
+    inertia = np.diag(plant.mass_matrix(q))[: plant.m]
+    start, w = q[: plant.m], 3.0
+    table = {
+        "name": "joint-pd",
+        "summary": "for a benchmark",
+        "source": "own",
+        "model": arm.name,
+        "method": "joint-pd",
+        "reference": {
+            "kind": "quintic",
+            "from": start.tolist(),
+            "to": (start + 0.05).tolist(),
+            "duration": 1.0,
+        },
+        "gains": {"Gp": (inertia * w**2).tolist(), "Gv": (1.4 * w * inertia).tolist()},
+    }
+    return Design.model_validate(table)
+
+
+def linear_verdict(loop: ClosedLoop) -> tuple[float, float]:
+    """Spectral abscissa [1/s] and smallest damping ratio [-] at the final pose."""
+    controller = loop.controller
+    final, weight = controller.reference.final, controller.final_second_loop_weight
+    poles = linearise_loop(loop, final, weight).poles
+    return float(poles.real.max()), float(damping_ratios(poles).min())
+
+
+def processor_time() -> float:
+    """Processor time [s] of this process and of the compilers that it has started."""
+    children = os.times()
+    return time.process_time() + children.children_user + children.children_system
+
+
+def seconds(call: Callable[[int], object], count: int) -> float:
+    """Median processor time [s] of `count` calls, each with its own number, after a first one."""
+    call(0)
+    spent = []
+    for k in range(1, count + 1):
+        begin = processor_time()
+        call(k)
+        spent.append(processor_time() - begin)
+    return float(np.median(spent))
+
+
+def judge(arm: Arm, design: Design, truth: BasisChoice, numbers: Callable[[int], dict]) -> None:
+    """Print the rates of one arm and design on one truth."""
+    loop = close_loop(design_controller(arm, design), arm, truth)
+
+    def anew(k: int) -> None:
+        values = numbers(k)
+        own = {key: x for key, x in values.items() if not key.startswith("gains")}
+        changed = change_numbers(arm, loop.truth.parameters, own) if own else arm
+        made = design
+        if "gains.Gp" in values:
+            gains = design.joint_gains.model_copy(update={"Gp": tuple(values["gains.Gp"])})
+            made = design.model_copy(update={"gains": gains})
+        controller = design_on(assemble_plant(changed, design.basis), made)
+        evaluate(close_around(controller, assemble_plant(changed, truth)))
+
+    with_numbers = seconds(lambda k: evaluate(loop, numbers(k)), 7)
+    together = seconds(lambda k: evaluate_many(loop, [numbers(8 * k + i) for i in range(8)]), 2) / 8
+    linear = seconds(lambda k: linear_verdict(loop.at(numbers(k))), 30)
+    made_anew = seconds(anew, 1)
+    print(
+        f"  {design.name:18} {truth.label:12} linear {1 / linear:7.1f} /s, full "
+        f"{1 / with_numbers:6.2f} /s, eight together {1 / together:6.2f} /s; made anew "
+        f"{1 / made_anew:5.2f} /s: {made_anew / together:.0f} times slower"
+    )
+
+
+def main() -> None:
+    """Print the rates of all arms; the cache is empty at the start."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["FLEXCTL_CACHE"] = folder
+        arm = load_model("theodore-ghosal-rrp")
+        mass = arm.payload.mass
+        print("numbers of the arm change (payload), Riccati equations are solved again:")
+        for truth in TRUTHS:
+            judge(arm, load_design("rrp-stiff"), truth, lambda k: {"payload.mass": mass + 1e-3 * k})
+        print("gains are given and change:")
+        for name in ("theodore-ghosal-rrp", "mohan-saha-canadarm-spatial"):
+            arm = load_model(name)
+            design = pd_design(arm)
+            Gp = np.array(design.joint_gains.Gp)
+            for truth in TRUTHS[: 2 if name == "theodore-ghosal-rrp" else 1]:
+                judge(
+                    arm,
+                    design,
+                    truth,
+                    lambda k, Gp=Gp: {"gains.Gp": (Gp * (1 + 0.01 * k)).tolist()},
+                )
+
+
+if __name__ == "__main__":
+    main()
