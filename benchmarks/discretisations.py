@@ -70,7 +70,7 @@ def run(basis: BasisChoice, integrators: Sequence[str] = INTEGRATORS) -> Run:
         timed = [timed_run(loop, integrator) for _ in range(3)]
         found.append(timed[0][0])
         seconds.append(min(seconds for _, seconds in timed))
-    functions = (loop.truth.casadi_functions["forward_dynamics"], loop.controller.law)
+    functions = (loop.truth.folded.casadi_functions["forward_dynamics"], loop.controller.law)
     return Run(
         basis=basis,
         coordinates=loop.truth.n,

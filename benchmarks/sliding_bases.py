@@ -249,7 +249,7 @@ def main() -> None:
         run = move(loop)
         tip = 1e6 * np.linalg.norm(run.tip - best.tip, axis=0).max()
         bending = np.abs(run.bending - best.bending).max() / np.abs(best.bending).max()
-        count = count_operations(loop.truth.casadi_functions["forward_dynamics"]).mul
+        count = count_operations(loop.truth.folded.casadi_functions["forward_dynamics"]).mul
         print(
             f"{name:24s}{tip:12.2f}{bending:12.1e}{run.imbalance:12.1e}{count:8d}{run.seconds:10.2f}",
             flush=True,
