@@ -32,6 +32,10 @@ from flexctl.plant import (
 from flexctl.records import Summary
 
 _OF_TRUTH = "truth."  # keys of the true arm alone
+_KEPT = (
+    "the modes have the shapes of the arm before its numbers were changed, which assume its loads "
+    "at the tips (assembled anew, the arm has its own; elements assume none)"
+)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -46,6 +50,8 @@ class ClosedLoop(Summary):
         Plant of the arm as it is, with n coordinates [rad or m] and m torques [N m or N].
     measurement
         What the law measures of the truth's q, v (n,).
+    kept_shapes
+        Whether modes have the shapes of an arm with other numbers: see `at`.
 
     Examples
     --------
@@ -59,6 +65,7 @@ class ClosedLoop(Summary):
     controller: Controller
     truth: Plant
     measurement: Measurement
+    kept_shapes: bool = False
 
     def __repr__(self) -> str:
         name, truth = self.controller.design.name, self.truth
@@ -113,7 +120,8 @@ class ClosedLoop(Summary):
         truth = self.truth.at({**of_arm, **own}) if of_arm or own else self.truth
         changed = bool(of_arm or of_design)
         controller = self.controller.at(of_arm, of_design) if changed else self.controller
-        return replace(self, controller=controller, truth=truth)
+        kept = self.kept_shapes or bool((of_arm or own) and _assumes_tip_loads(self))
+        return replace(self, controller=controller, truth=truth, kept_shapes=kept)
 
     @property
     def duration(self) -> float:
@@ -159,7 +167,8 @@ class ClosedLoop(Summary):
             measured = (self.measurement.gauge_assumption,) if loop.observer.reads_gauges else ()
         missing = missing_terms(self.truth.arm, loop.reference.final)
         where = (f"at the reference's end, {sentence}" for sentence in missing)
-        return (*loop.assumptions, *measured, sampling, *where)
+        shapes = (_KEPT,) if self.kept_shapes else ()
+        return (*loop.assumptions, *measured, sampling, *where, *shapes)
 
     @cached_property
     def reference(self) -> ca.Function:
@@ -282,6 +291,14 @@ class ClosedLoop(Summary):
         n_i = self.controller.n_integral
         rests = z_rate[:n_i] * (limited == tau) if n_i else ca.SX(0, 1)
         return limited, ca.vertcat(rests, z_rate[n_i:, 0])  # with one entry [1:] would be a row
+
+
+def _assumes_tip_loads(loop: ClosedLoop) -> bool:
+    """Whether one of the plants of a loop has modes whose shapes assume a load at the tip."""
+    return any(
+        plant.basis.kind != "elements" and any(link.tip_load for link in plant.arm.links)
+        for plant in (loop.truth, loop.controller.plant)
+    )
 
 
 def _digest(function: ca.Function) -> str:

@@ -158,6 +158,17 @@ def test_a_number_of_the_true_arm_leaves_the_law_as_it_is(two_links):
     assert loop.truth.arm.payload.mass == 0.1
 
 
+def test_modes_that_keep_the_shapes_of_another_load_are_said_to():
+    arm = load_model("theodore-ghosal-rrp")
+    controller = flexctl.design_controller(arm, "rrp-gentle", interpreted=True)
+    loop = close_around(controller, controller.plant)
+    heavier = loop.at({"payload.mass": 2 * arm.payload.mass})
+
+    assert any("shapes of the arm before" in sentence for sentence in heavier.assumptions)
+    for other in (loop, loop.at({"gains.Gp": 90.0})):
+        assert not any("shapes of the arm before" in sentence for sentence in other.assumptions)
+
+
 @pytest.mark.parametrize(
     ("values", "words"),
     [
