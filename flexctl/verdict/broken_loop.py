@@ -26,7 +26,7 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.loop import LinearLoop, one_sample
 from flexctl.robustness import Parameter, Response, UncertainLoop, bilinear, frequency_response
 
-_NEAR_AXIS = 0.02  # |Re|/|s| of an eigenvalue up to which the axis is searched nearby
+NEAR_AXIS = 0.02  # |Re|/|s| of an eigenvalue up to which the axis is searched nearby
 _SHIFT = -0.6137  # to invert the problem of a sampled loop about; arbitrary, no eigenvalue z
 _STEPS = 12  # of the secant method
 _SAME = 1e-9  # relative distance of duplicates, and |log modulus| that counts as unit modulus
@@ -85,13 +85,14 @@ class BrokenLoop:
         return uncertain if self.sample_time is None else bilinear(uncertain, self.sample_time)
 
     @cached_property
-    def _response(self) -> Response:
+    def response(self) -> Response:
+        """S - I over frequency; for a sampled loop over tan(w T/2)."""
         return frequency_response(self.gains)
 
     @property
     def decays(self) -> bool:
         """Whether all computed poles of S are left of the axis."""
-        return bool((self._response.poles.real < 0).all())
+        return bool((self.response.poles.real < 0).all())
 
     @cached_property
     def speed(self) -> float:
@@ -101,7 +102,11 @@ class BrokenLoop:
     def sensitivity(self, w: Array) -> ComplexArray:
         """S (K, m, m) at frequencies w (K,) [rad/s], for a sampled loop at exp(j w T)."""
         T = self.sample_time
-        return np.eye(self.m) + self._response(w if T is None else np.tan(np.asarray(w) * T / 2))
+        return np.eye(self.m) + self.response(w if T is None else np.tan(np.asarray(w) * T / 2))
+
+    def frequency(self, at: float) -> float:
+        """Frequency w [rad/s] of an argument of `response`."""
+        return at if self.sample_time is None else 2 * np.arctan(at) / self.sample_time
 
     @property
     def fastest(self) -> float:
@@ -179,7 +184,7 @@ def crossover_candidates(cut: BrokenLoop, channels: Sequence[int]) -> tuple[Arra
             inverse = np.linalg.eigvals(np.linalg.solve(left - _SHIFT * right, right))
             s = np.log(_SHIFT + 1 / inverse.astype(complex)) / cut.sample_time
     size, real, imaginary = np.abs(s), np.abs(np.real(s)), np.imag(s)
-    near = np.isfinite(size) & (imaginary > 0) & (real <= _NEAR_AXIS * size)
+    near = np.isfinite(size) & (imaginary > 0) & (real <= NEAR_AXIS * size)
     w = np.asarray(imaginary[near], dtype=float)
     return w, np.maximum(real[near], _resolution(cut, w))
 
