@@ -11,6 +11,7 @@ narrow. Source: [SeilerPackardGahinet20] for the margin, [BruinsmaSteinbuch90] f
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +27,7 @@ from flexctl.verdict.broken_loop import NEAR_AXIS, BrokenLoop
 
 _EXACT = 1e-6  # relative: no frequency has a mu that exceeds the largest one found by more
 _SCALINGS = 200  # after which the search ends without an answer; a few are usual
+_NOISE = 1e-14  # relative size of a coupling that is round-off
 _APART = 1e-7  # ratio of the scalings of channels of which only one acts on the other
 _FAST = 100.0  # times the fastest rate: reported for a maximum at infinite frequency
 
@@ -41,7 +43,7 @@ def disk_margin(cut: BrokenLoop) -> tuple[float, float]:
     middle = replace(cut.response, D=cut.response.D + np.eye(cut.m) / 2)
     w = _first_frequencies(cut)
     size = np.abs(middle(w))
-    acts = (size > np.finfo(float).eps * size.max()).any(axis=0)
+    acts = (size > _NOISE * size.max()).any(axis=0)
     count, label = scipy.sparse.csgraph.connected_components(acts, connection="strong")
     found = [_largest(_channels(middle, np.flatnonzero(label == k)), w) for k in range(count)]
     mu, at = max(found)
@@ -128,14 +130,14 @@ def _not_below(Z: Response, scaling: Array, level: float, bands: list[Band]) -> 
     parts: list[Band] = []
     for low, high in bands:
         cuts = [low, *edges[(edges > low) & (edges < high)].tolist(), high]
-        parts += list(zip(cuts[:-1], cuts[1:], strict=True))
+        parts += list(itertools.pairwise(cuts))
     inside = Z(np.array([_inside(part, Z.fastest) for part in parts]))
     above = np.linalg.norm(_scaled(inside, scaling), 2, axis=(1, 2)) >= level
     return [part for part, kept in zip(parts, above, strict=True) if kept]
 
 
 def _inside(band: Band, fastest: float) -> float:
-    """Return a frequency inside a band: infinity for one that reaches there from beyond all poles."""
+    """Frequency inside a band, infinity if that is its end and the other one beyond all poles."""
     low, high = band
     if np.isfinite(high):
         return float(np.sqrt(low * high)) if low > 0.0 else high / 2
@@ -175,7 +177,7 @@ def best_scaling(Z: ComplexArray) -> Array:
     reducible matrix ab13md of slycot 0.7.1 may never return.
     """
     m = len(Z)
-    acts = np.abs(Z) > np.finfo(float).eps * np.abs(Z).max()
+    acts = np.abs(Z) > _NOISE * np.abs(Z).max()
     count, label = scipy.sparse.csgraph.connected_components(acts, connection="strong")
     if count > 1:
         reached = np.linalg.matrix_power(acts + np.eye(m), m) > 0

@@ -7,6 +7,8 @@ import pytest
 import scipy.linalg
 
 from flexctl.loop.linear import LinearLoop, sampled_loop
+from flexctl.verdict.broken_loop import BrokenLoop, break_loop
+from flexctl.verdict.disk_margin import disk_margin, structured_singular_value
 from flexctl.verdict.margins import stability_margins
 
 KINDS = ("damped", "undamped", "free", "integral", "observer")
@@ -178,3 +180,64 @@ def test_margins_of_many_loops_end_where_these_do(make, kind, seed, period, dela
     assert stable or period is not None
     for loop in stable:
         check(loop)
+
+
+@pytest.mark.parametrize("sample_time", [None, 0.02])
+@pytest.mark.parametrize("m", [1, 2, 3])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(2))
+def test_no_frequency_has_a_larger_structured_singular_value(make, kind, m, seed, sample_time):
+    if kind == "observer" and sample_time:
+        return  # its law has states of its own, which are not sampled
+    loop = random_loop(make, kind, m, seed)
+    if loop is None:
+        return
+    loop = replace(loop, sample_time=sample_time)
+    cut = break_loop(loop)
+    if not cut.decays:
+        return
+    disk, at = disk_margin(cut)
+
+    def mu(w):
+        return structured_singular_value(cut.sensitivity(np.array([w]))[0] - np.eye(m) / 2)
+
+    assert disk * mu(at) == pytest.approx(1, rel=1e-6)
+    rates = cut.rates(cut.A)
+    spread = np.concatenate([-np.geomspace(30, 0.01, 40), np.geomspace(0.01, 30, 40)])
+    near = np.abs(rates.imag)[:, None] + np.abs(rates.real)[:, None] * spread
+    w = np.concatenate([near.ravel(), np.geomspace(1e-3, 1e4, 200), [at * 0.999, at * 1.001]])
+    w = w[(w > 0) & (w < cut.fastest)]
+    norms = np.linalg.norm(cut.sensitivity(w) - np.eye(m) / 2, 2, axis=(1, 2))
+    largest = max((mu(x) for x in w[norms * disk > 1]), default=0.0)  # no norm is below mu
+    assert largest * disk <= 1 + 2e-6
+
+
+def test_a_peak_a_billionth_of_its_frequency_wide_is_found():
+    # a mode at 30 rad/s that is hardly moved, but felt: half of its own damping goes to the law
+    M, stiffness = np.array([[1.0, 1e-8], [1e-8, 1.0]]), np.diag([0.0, 900.0])
+    law = np.array([[-20.0, 0.0, -5.0, -2.0]])
+
+    def loop(damping):
+        A, B = np.zeros((4, 4)), np.zeros((4, 1))
+        A[:2, 2:] = np.eye(2)
+        A[2:, :2] = -np.linalg.solve(M, stiffness)
+        A[2:, 2:] = -np.linalg.solve(M, np.diag([0.0, damping]))
+        B[2:, 0] = np.linalg.solve(M, [1.0, 0.0])
+        return BrokenLoop(A=A + B @ law, B=B, C=law)
+
+    def decay(cut):
+        rates = np.linalg.eigvals(cut.A)
+        return -rates[rates.imag.argmax()].real
+
+    grows = -decay(loop(0.0))
+    cut = loop(4 * grows)
+    assert 0 < grows < 3e-8
+    assert decay(cut) == pytest.approx(grows, rel=1e-3)
+    disk, at = disk_margin(cut)
+    assert at == pytest.approx(30, rel=1e-6)
+
+    def size(offset):
+        return np.abs(cut.sensitivity(at + grows * offset)[:, 0, 0] - 0.5).max()
+
+    assert size(np.linspace(-1, 1, 2001)) * disk == pytest.approx(1, rel=1e-5)
+    assert disk * size(np.array([-1e3, 1e3])) < 0.9
