@@ -24,6 +24,34 @@ from flexctl.plant import assemble_plant
 from flexctl.plant.parameters import change_numbers
 from flexctl.verdict import evaluate, evaluate_many
 
+QUARTER = np.pi / 2
+
+
+def six_joints() -> Arm:
+    """Arm of six revolute joints: shoulder yaw and pitch, two flexible booms, a rigid wrist; in orbit."""
+    links = [
+        {"length": 0.3, "mass_per_length": 40.0, "dh": {"a": 0.0, "alpha": QUARTER, "d": 0.3}},
+        {"length": 1.6, "mass_per_length": 2.5, "EI": {"y": 4e4, "z": 4e4}},
+        {"length": 1.4, "mass_per_length": 1.8, "EI": {"y": 2e4, "z": 2e4}},
+        {"length": 0.15, "mass_per_length": 12.0, "dh": {"a": 0.15, "alpha": QUARTER}},
+        {"length": 0.15, "mass_per_length": 10.0, "dh": {"a": 0.15, "alpha": -QUARTER}},
+        {"length": 0.15, "mass_per_length": 8.0},
+    ]
+    for link in links:
+        link |= {"joint": "revolute", "joint_inertia": 0.05}
+        if "EI" in link:
+            link |= {"damping_ratio": 0.01, "foreshortening": False}
+    table = {
+        "name": "six-joints",
+        "summary": "for a benchmark",
+        "source": "own",
+        "gravity": [0.0, 0.0, 0.0],
+        "link": links,
+        "payload": {"mass": 2.0, "com": [0.05, 0.02, 0.0], "inertia": [0.01, 0.01, 0.01]},
+    }
+    return Arm.model_validate(table)
+
+
 TRUTHS = (BasisChoice(order=2), BasisChoice(kind="elements", order=4))
 
 
@@ -111,11 +139,11 @@ def main() -> None:
         for truth in TRUTHS:
             judge(arm, load_design("rrp-stiff"), truth, lambda k: {"payload.mass": mass + 1e-3 * k})
         print("gains are given and change:")
-        for name in ("theodore-ghosal-rrp", "mohan-saha-canadarm-spatial"):
-            arm = load_model(name)
+        arms = (load_model("theodore-ghosal-rrp"), load_model("mohan-saha-canadarm-spatial"))
+        for arm in (*arms, six_joints()):
             design = pd_design(arm)
             Gp = np.array(design.joint_gains.Gp)
-            for truth in TRUTHS[: 2 if name == "theodore-ghosal-rrp" else 1]:
+            for truth in TRUTHS[: 2 if arm is arms[0] else 1]:
                 judge(
                     arm,
                     design,
