@@ -28,7 +28,7 @@ QUARTER = np.pi / 2
 
 
 def six_joints() -> Arm:
-    """Arm of six revolute joints: shoulder yaw and pitch, two flexible booms, a rigid wrist; in orbit."""
+    """Arm of six revolute joints in orbit: shoulder yaw and pitch, flexible booms, rigid wrist."""
     links = [
         {"length": 0.3, "mass_per_length": 40.0, "dh": {"a": 0.0, "alpha": QUARTER, "d": 0.3}},
         {"length": 1.6, "mass_per_length": 2.5, "EI": {"y": 4e4, "z": 4e4}},
