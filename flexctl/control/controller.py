@@ -44,6 +44,7 @@ from flexctl.plant import (
     Evaluator,
     Plant,
     StiffnessError,
+    Wanted,
     assemble_plant,
     backend,
     compile_functions,
@@ -286,15 +287,17 @@ class Controller(Summary):
         interpreted, matrices = self.plant.interpreted, name != "law"
 
         def make() -> Evaluator:
-            build = {"law": lambda: self.function, "law_jacobian": lambda: self.law_jacobian}
-            build["law_by_reference"] = lambda: self.law_by_reference
             compiles = not interpreted and name != "law_by_reference"
-            key = f"{name} {self.key}"
-            path = compile_functions(key, lambda: [build[name]()]) if compiles else None
-            function = build[name]() if path is None else ca.external(name, str(path))
+            path = compile_functions(*self.library(name)) if compiles else None
+            function = self.library(name)[1]()[0] if path is None else ca.external(name, str(path))
             return Evaluator(function, matrix=matrices)
 
         return share_law(f"evaluator {name} {interpreted} {backend()} {self.key}", make)
+
+    def library(self, name: str) -> Wanted:
+        """Return the library of a function that `evaluate` knows."""
+        attribute = "function" if name == "law" else name
+        return f"{name} {self.key}", lambda: [getattr(self, attribute)]
 
     def _slopes(self, by: tuple[int, ...]) -> tuple[list[ca.SX], list[ca.SX]]:
         """Symbols of all inputs of `function`, and derivatives of both results by some of them."""

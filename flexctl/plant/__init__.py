@@ -1,7 +1,14 @@
 """How the arm moves: equations of motion as CasADi functions, linearisation, kinematics."""
 
 from flexctl.plant.buckling import LoadShares, load_shares, missing_terms
-from flexctl.plant.compilation import Evaluator, backend, cached_function, compile_functions
+from flexctl.plant.compilation import (
+    Evaluator,
+    Wanted,
+    backend,
+    cached_function,
+    compile_ahead,
+    compile_functions,
+)
 from flexctl.plant.elimination import eliminate
 from flexctl.plant.equilibrium import find_equilibrium
 from flexctl.plant.library_cache import (
@@ -38,11 +45,13 @@ __all__ = [
     "Operations",
     "Plant",
     "StiffnessError",
+    "Wanted",
     "assemble_plant",
     "assumed_poses",
     "backend",
     "cached_function",
     "cached_library",
+    "compile_ahead",
     "compile_functions",
     "compiles",
     "count_operations",

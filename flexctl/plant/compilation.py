@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import casadi as ca
@@ -18,6 +18,7 @@ from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.model import read_sealed, write_sealed
 from flexctl.plant.library_cache import (
+    build_ahead,
     cache_folder,
     cached_library,
     find_compiler,
@@ -49,16 +50,26 @@ def compile_functions(content: str, build: Callable[[], Sequence[ca.Function]]) 
     Path or None
         The shared library; None if nothing is compiled.
     """
+    return cached_library(content, functools.partial(_generate, build))
 
-    def generate(folder: Path) -> Path:
-        generator = ca.CodeGenerator("functions", {"with_header": False})
-        for function in build():
-            generator.add(function)
-        source = folder / "functions.c"
-        source.write_text(generator.dump())  # CasADi itself does not notice a full disk
-        return source
 
-    return cached_library(content, generate)
+Wanted = tuple[str, Callable[[], Sequence[ca.Function]]]
+"""Arguments of `compile_functions`."""
+
+
+def compile_ahead(wanted: Iterable[Wanted]) -> None:
+    """Compile what `compile_functions` will be asked for, side by side; see `build_ahead`."""
+    build_ahead([(content, functools.partial(_generate, build)) for content, build in wanted])
+
+
+def _generate(build: Callable[[], Sequence[ca.Function]], folder: Path) -> Path:
+    """Write the C source of functions into a folder."""
+    generator = ca.CodeGenerator("functions", {"with_header": False})
+    for function in build():
+        generator.add(function)
+    source = folder / "functions.c"
+    source.write_text(generator.dump())  # CasADi itself does not notice a full disk
+    return source
 
 
 def cached_function(content: str, make: Callable[[], ca.Function]) -> ca.Function:
@@ -140,6 +151,13 @@ class _OnDemand(dict[str, Evaluator]):
         return self[name]
 
 
+def group_library(
+    content: str, names: Sequence[str], functions: Mapping[str, ca.Function]
+) -> Wanted:
+    """Return the library that functions of a plant share."""
+    return f"{' '.join(names)} {content}", lambda: [functions[name] for name in names]
+
+
 def load_evaluators(
     content: str,
     libraries: Sequence[Sequence[str]],
@@ -157,8 +175,7 @@ def load_evaluators(
 
     @functools.cache
     def library(names: Sequence[str]) -> Path | None:
-        key = f"{' '.join(names)} {content}"
-        return compile_functions(key, lambda: [functions[name] for name in names])
+        return compile_functions(*group_library(content, names, functions))
 
     def make(name: str) -> Evaluator:
         path = None if interpreted else library(group[name])

@@ -8,6 +8,7 @@ kill or a full disk truncated is detected before loading, and compiled again.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes as ct
 import dataclasses
 import errno
@@ -21,7 +22,8 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -175,9 +177,7 @@ def cached_library(
     if why_not_compiled():
         return None
     compiler = find_compiler() or ""
-    machine = f"{platform.machine()} {sys.platform} CasADi {ca.CasadiMeta.version()}"
-    key = "\n".join([compiler, repr((_LEVELS, _FLAGS, flags)), machine, content])
-    name = f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
+    name = _library_name(content, compiler, flags)
     try:
         kept = cache_folder() / name
         if _is_loaded(kept):
@@ -188,6 +188,39 @@ def cached_library(
     except (OSError, _CompilerError) as error:
         reason = _words(error)
     return _build_aside(name, generate, compiler, flags, reason)
+
+
+def build_ahead(wanted: Sequence[tuple[str, Callable[[Path], Path]]]) -> None:
+    """Compile libraries, given as to `cached_library`, that the cache lacks: one on every core.
+
+    While compilers run, the next source is generated. Nothing is raised or warned of: where one
+    fails, it and the next are left to `cached_library`, which says why.
+    """
+    if why_not_compiled() or _Trouble.cache:
+        return
+    compiler = find_compiler() or ""
+    jobs: dict[Path, Future[Path]] = {}
+    with ThreadPoolExecutor(os.cpu_count()) as pool, contextlib.ExitStack() as folders:
+        try:
+            for content, generate in wanted:
+                library = cache_folder() / _library_name(content, compiler, ())
+                if library in jobs or _is_loaded(library):
+                    continue
+                library.parent.mkdir(parents=True, exist_ok=True)
+                made = tempfile.TemporaryDirectory(dir=library.parent, prefix=_BUILDING)
+                source = generate(Path(folders.enter_context(made)))
+                jobs[library] = pool.submit(compile_source, source, compiler)
+            for library, job in jobs.items():
+                write_sealed(library, job.result().read_bytes())
+        except (OSError, _CompilerError):
+            pool.shutdown(cancel_futures=True)
+
+
+def _library_name(content: str, compiler: str, flags: tuple[str, ...]) -> str:
+    """File name of a library in the cache."""
+    machine = f"{platform.machine()} {sys.platform} CasADi {ca.CasadiMeta.version()}"
+    key = "\n".join([compiler, repr((_LEVELS, _FLAGS, flags)), machine, content])
+    return f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
 
 
 def _build_aside(

@@ -19,7 +19,7 @@ from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.model import Arm, BasisChoice, load_model, nearest, pick_basis
 from flexctl.plant.assembly import assemble_bodies, check_joints, default_joints, joint_range
-from flexctl.plant.compilation import Evaluator, backend, load_evaluators
+from flexctl.plant.compilation import Evaluator, Wanted, backend, group_library, load_evaluators
 from flexctl.plant.energies import chain_energies
 from flexctl.plant.equations import Equations
 from flexctl.plant.functions import LIBRARIES, MATRICES, PlantFunctions, share_functions
@@ -318,6 +318,14 @@ class Plant(Summary):
                 interpreted=self.interpreted,
             )
         return known[how]
+
+    @property
+    def libraries(self) -> list[Wanted]:
+        """What is compiled for every task: terms of the equations and their derivatives."""
+        if self.interpreted:
+            return []
+        functions = self.casadi_functions
+        return [group_library(self.content, names, functions) for names in LIBRARIES[:2]]
 
     def _call(self, name: str, *arguments: Array) -> Any:
         """Evaluate a function; the values of the free numbers, if any, are its last argument."""

@@ -2,6 +2,7 @@
 
 from flexctl.simulation.integrators import INTEGRATORS, Tolerance, check_integration
 from flexctl.simulation.many import simulate_many
+from flexctl.simulation.right_hand_side import compile_verdict
 from flexctl.simulation.simulation import DEFAULT_SAMPLES, initial_state, simulate
 from flexctl.simulation.step_size import local_poles
 from flexctl.simulation.trajectory import Trajectory
@@ -12,6 +13,7 @@ __all__ = [
     "Tolerance",
     "Trajectory",
     "check_integration",
+    "compile_verdict",
     "initial_state",
     "local_poles",
     "simulate",

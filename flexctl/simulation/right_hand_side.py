@@ -18,7 +18,15 @@ import numpy as np
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.loop import APPLY, SAMPLE, ClosedLoop, Event
-from flexctl.plant import STEEPEST, Evaluator, compile_functions, source_digest, why_too_steep
+from flexctl.plant import (
+    STEEPEST,
+    Evaluator,
+    Wanted,
+    compile_ahead,
+    compile_functions,
+    source_digest,
+    why_too_steep,
+)
 
 RUN = ("reference", "law", "dissipation", "deflections")  # needed by every run
 _SIGNALS = {"forward_dynamics": 3, "reference": 2, "law": 7, "dissipation": 2, "deflections": 1}
@@ -53,8 +61,23 @@ def numbers_of(loop: ClosedLoop, name: str) -> Array:
 
 def library(loop: ClosedLoop, name: str) -> Path | None:
     """Shared library of one function, built or from the cache; None if nothing is compiled."""
-    key = f"run {name} {content(loop, name)}"
-    return compile_functions(key, lambda: [build(loop, name)])
+    return compile_functions(*_wanted(loop, name))
+
+
+def _wanted(loop: ClosedLoop, name: str) -> Wanted:
+    return f"run {name} {content(loop, name)}", lambda: [build(loop, name)]
+
+
+def compile_verdict(loop: ClosedLoop) -> None:
+    """Compile what a verdict will evaluate, side by side, the longest functions first."""
+    truth, law = loop.truth, loop.controller
+    own = [] if law.external or law.plant.interpreted else ["law_jacobian", "law"]
+    compile_ahead([
+        _wanted(loop, "terms"),
+        *(law.library(name) for name in own),
+        *truth.libraries[::-1],
+        *(_wanted(loop, name) for name in (*own, "energies", "tip", *RUN)),
+    ])  # fmt: skip
 
 
 def load(loop: ClosedLoop, name: str) -> ca.Function:

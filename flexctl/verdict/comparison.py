@@ -22,6 +22,7 @@ from flexctl.loop import LADDER, Setup, close_around
 from flexctl.model import Arm, BasisChoice, Design, check_design, load_design, load_model
 from flexctl.plant import Plant, assemble_plant, linearise
 from flexctl.records import Summary
+from flexctl.simulation import compile_verdict
 from flexctl.verdict.evaluation import Evaluation, evaluate, no_controller, require_motion
 from flexctl.verdict.reasons import unstable_orders
 
@@ -246,7 +247,9 @@ def _judge(
             design = design_controller(arm, design, basis)
         except DesignError as error:
             return no_controller(design, basis or design.basis, truth.basis, str(error))
-    return replace(evaluate(close_around(design, truth), others=ladder), gains=gains_used(design))
+    loop = close_around(design, truth)
+    compile_verdict(loop)
+    return replace(evaluate(loop, others=ladder), gains=gains_used(design))
 
 
 def by_motion(designs: Sequence[Design]) -> tuple[tuple[str, ...], ...]:

@@ -15,7 +15,7 @@ from flexctl.model.lookup import load_model
 from flexctl.model.record import BasisChoice
 from flexctl.plant import library_cache
 from flexctl.plant.compilation import backend
-from flexctl.plant.library_cache import cached_library, find_compiler
+from flexctl.plant.library_cache import build_ahead, cached_library, find_compiler
 from flexctl.plant.plant import assemble_plant
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="no C compiler here")
@@ -256,6 +256,29 @@ def test_a_compiler_that_fails_is_a_line_and_no_verdict(script, told, tmp_path, 
     assert [told in str(warning.message) for warning in said] == [True]
     for mass in found:
         assert mass == pytest.approx(replace(plant, interpreted=True).mass_matrix(STARTS))
+
+
+def test_libraries_that_were_compiled_ahead_are_found(tmp_path, monkeypatch):
+    monkeypatch.setenv("FLEXCTL_CACHE", str(tmp_path))
+    generate, asked = count_builds()
+    build_ahead([("one", generate), ("two", generate), ("one", generate)])
+    assert len(asked) == 2
+    assert len(list(tmp_path.iterdir())) == 2  # nothing is left of the builds
+    assert library_of("one", generate).is_file()
+    assert library_of("two", generate).is_file()
+    build_ahead([("one", generate), ("two", generate)])
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize("script", [FULL_DISK % "", "echo broken >&2; exit 1"])
+def test_what_fails_ahead_is_told_when_it_is_needed(script, tmp_path, monkeypatch, recwarn):
+    monkeypatch.setenv("FLEXCTL_CC", compiler_of(tmp_path, script))
+    monkeypatch.setenv("FLEXCTL_CACHE", str(tmp_path / "cache"))
+    build_ahead([("one", answer), ("two", answer)])
+    assert list((tmp_path / "cache").iterdir()) == []
+    assert not recwarn.list
+    with pytest.warns(FlexctlWarning, match="not compiled, slower"):
+        assert cached_library("one", answer) is None
 
 
 def test_what_a_function_refuses_is_not_blamed_on_the_compiler():
