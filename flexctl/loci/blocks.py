@@ -19,7 +19,7 @@ import scipy.linalg
 import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.loci.frames import SAMPLES, Contacts, bent, find_contacts, move_frame
+from flexctl.loci.frames import SAMPLES, Contacts, Frames, bent, find_contacts, move_frame
 from flexctl.loci.spectrum import Spectrum, closed_under_conjugation, overlaps
 from flexctl.loci.steps import (
     LEAST_OVERLAP,
@@ -96,7 +96,7 @@ def _unit_overlaps(before: Sequence[_Unit], after: Sequence[_Unit]) -> Array:
     """Overlap of subspaces (len(before), len(after)): m of equal ones of dimension m."""
     V0, blocks0 = _frame(before)
     V1, blocks1 = _frame(after)
-    Q = overlaps(V0, V1).real
+    Q = overlaps(V0, np.linalg.inv(V0), V1, np.linalg.inv(V1)).real
     rows = np.array([Q[block].sum(axis=0) for block in blocks0[: len(before)]])
     return np.array([rows[:, block].sum(axis=1) for block in blocks1[: len(after)]]).T
 
@@ -198,7 +198,7 @@ def _judge(step: Step, pairing: _Pairing, family: Family) -> StepMatch:
     overlap = np.diag(_unit_overlaps(before, after)) / [len(unit.columns) for unit in before]
     T, blocks, margins = _in_moving_frame(step, before, after)
     centres, contacts = _touching(T, blocks, margins)
-    doubt = contacts.touching.any(axis=1) | bent(centres[None])[0]
+    doubt = contacts.doubtful | bent(centres[None])[0]
     doubtful = set(np.flatnonzero(doubt[: len(before)]))
     doubtful |= set(np.flatnonzero(overlap < LEAST_OVERLAP))
     squares = [_half_difference(T, blocks[k]) for k in range(pairing.events)]
@@ -256,8 +256,18 @@ def _in_moving_frame(
     for block in blocks:
         V1[:, block] = V1[:, block] @ np.linalg.inv(W0[block] @ V1[:, block])
     A = step.before.A[None], step.A_between[None], step.after.A[None]
-    T, unseen, noise = move_frame(A, V0[None], V1[None])
+    frames = Frames(V0=V0[None], V1=V1[None], W0=W0[None], mates=_mates(before, blocks)[None])
+    T, unseen, noise = move_frame(A, frames, SAMPLES)
     return T[:, 0], blocks, np.array([unseen[0], noise[0]])
+
+
+def _mates(units: Sequence[_Unit], blocks: Sequence[slice]) -> Array:
+    """Which column of the frame of `units` is the conjugate of each (n,)."""
+    mates = np.arange(blocks[-1].stop)
+    pairs = [block for unit, block in zip(units, blocks, strict=False) if not unit.real]
+    for upper, lower in zip(pairs, blocks[len(units) :], strict=True):
+        mates[upper], mates[lower] = mates[lower].copy(), mates[upper].copy()
+    return mates
 
 
 def _touching(
@@ -274,12 +284,9 @@ def _touching(
     extents = [_mean_and_extent(T[:, block, block]) for block in blocks]
     centres = np.array([mean for mean, _ in extents]).T
     spread = np.array([extent.max() for _, extent in extents])
-    sizes = [(_departure(T[:, block, block]), block.stop - block.start) for block in blocks]
-
-    def reach(radius: Array) -> Array:
-        return np.array([_reach(R, *size) for R, size in zip(radius, sizes, strict=True)])
-
-    return centres, find_contacts(coupling + unseen, noise, centres, spread, reach)
+    departure = np.array([_departure(T[:, block, block]) for block in blocks])
+    size = np.array([block.stop - block.start for block in blocks])
+    return centres, find_contacts(coupling + unseen, noise, centres, spread, departure, size)
 
 
 def _mean_and_extent(T: ComplexArray) -> tuple[ComplexArray, Array]:
@@ -304,17 +311,6 @@ def _departure(T: ComplexArray) -> float:
         return 0.0
     forms = (scipy.linalg.schur(one, output="complex")[0] for one in T)
     return max(float(np.linalg.norm(np.triu(form, 1))) for form in forms)
-
-
-def _reach(R: float, D: float, m: int) -> float:
-    """Largest distance d that coupling R moves an eigenvalue of a block (m, m) of departure D.
-
-    By Henrici's bound d = R (1 + x + .. + x^(m-1)), x = D/d.  Source: [Henrici62].
-    """
-    if R == 0 or m == 1 or D == 0:
-        return R
-    roots = np.roots([1.0, *(-R * D**k for k in range(m))])
-    return float(roots.real.max())
 
 
 def _half_difference(T: ComplexArray, block: slice) -> Array:

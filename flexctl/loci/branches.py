@@ -236,7 +236,7 @@ def _row(node: Spectrum, order: Array) -> _Row:
     for members in node.clusters:
         V[:, list(members)] = node.basis(members)
     try:
-        W = np.linalg.inv(V)
+        W = np.linalg.inv(V) if node.clusters else node.W
     except np.linalg.LinAlgError:
         W = np.linalg.pinv(V)
     together = (tuple(sorted(branch[list(members)].tolist())) for members in node.clusters)

@@ -2,13 +2,14 @@
 
 With V(t) = (1 - t) V_0 + t V_1 the matrix T(t) = V(t)^-1 A(t) V(t) is diagonal at both ends where
 the columns of V_1 stand in the right order, and nearly so between: its eigenvalues lie in discs
-(Gershgorin). While no two discs touch each holds one eigenvalue, so that the one in a disc at t = 0
-is the same branch as the one in it at t = 1, whatever lies between.
+(Gershgorin). While the disc of an eigenvalue touches no other it holds one throughout, so that the
+one in it at t = 0 is the same branch as the one in it at t = 1, whatever lies between. For every
+eigenvalue the discs are scaled by themselves, to be small where they are near it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,17 +17,15 @@ import scipy.linalg
 
 from flexctl.checks import Array, ComplexArray
 
-Reach = Callable[[Array], Array]
 SAMPLES = np.linspace(0, 1, 5)
-SAFETY = 2.0  # discs are taken so much larger than they were found
+SAFETY = 2.0  # couplings are taken so much larger than they were found
 UNSEEN = 0.25  # share of what the second difference of A adds that its higher ones may add
 NEGLIGIBLE = 1e-12  # couplings both ways below this share of an eigenvalue are none
 NARROW = 1e-9  # eigenvalues that pass at less than this share of their size might as well cross
-_APPROACH = 0.1  # share of their greatest distance in a step at which two might meet in it
 BENT = 0.02  # share of an eigenvalue by which its way may be off a straight line in a step
 _SMALL = 1e-6  # of the largest eigenvalue: below, one is as good as none in this
 _FAR = 1e100
-_POWERS = 8
+_ITERATIONS = 8
 _LEAST = 1e-9
 ROUND_OFF = 100 * float(np.finfo(float).eps)
 
@@ -50,48 +49,105 @@ class Passage:
     noise: Array
 
 
+@dataclass(frozen=True, kw_only=True)
+class Frames:
+    """Frames at the ends of K steps, (K, n, n), their columns in the same order.
+
+    Attributes
+    ----------
+    V0, V1
+        Frames at t = 0 and 1.
+    W0
+        V0^-1.
+    mates
+        Which column is the conjugate of each (K, n); of a real one it is itself.
+    """
+
+    V0: ComplexArray
+    V1: ComplexArray
+    W0: ComplexArray
+    mates: Array
+
+    def of(self, some: Sequence[int]) -> Frames:
+        """Frames of some of the steps."""
+        some = list(some)
+        return Frames(V0=self.V0[some], V1=self.V1[some], W0=self.W0[some], mates=self.mates[some])
+
+
 def move_frame(
-    A: tuple[Array, Array, Array], V0: ComplexArray, V1: ComplexArray
+    A: tuple[Array, Array, Array], frames: Frames, samples: Array
 ) -> tuple[ComplexArray, Array, Array]:
     """See matrices in a frame that goes from V0 to V1, all (K, n, n).
+
+    It is computed in real numbers: of a pair the real and the imaginary part of its vector.
 
     Parameters
     ----------
     A
         At t = 0, 1/2 and 1; between them A is taken for quadratic.
-    V0, V1
+    frames
         Frames at t = 0 and 1.
+    samples
+        Values of t (p,), 1/2 among them.
 
     Returns
     -------
     tuple
-        T (5, K, n, n) at `SAMPLES`; how much of |T_ij| (K, n, n) may be hidden between the three
+        T (p, K, n, n) at the samples; how much of |T_ij| (K, n, n) may be hidden between the three
         values of A; and the size (K, n, n) of round-off in T.
     """
     bend = A[1] - (A[0] + A[2]) / 2
-    t = SAMPLES[:, None, None, None]
-    V = (1 - t) * V0 + t * V1
-    T = np.linalg.solve(V, ((1 - t) * A[0] + t * A[2] + 4 * t * (1 - t) * bend) @ V)
-    unseen = UNSEEN * np.abs(np.linalg.solve(V[2], bend @ V[2]))
-    norm = np.maximum(np.linalg.norm(A[0], axis=(1, 2)), np.linalg.norm(A[2], axis=(1, 2)))
-    left, right = np.linalg.norm(np.linalg.inv(V0), axis=2), np.linalg.norm(V0, axis=1)
-    return (
-        T.astype(complex),
-        unseen,
-        ROUND_OFF * norm[:, None, None] * left[:, :, None] * right[:, None, :],
+    U0, U1 = (_real_parts(V, frames.mates) for V in (frames.V0, frames.V1))
+    t = samples[:, None, None, None]
+    U = (1 - t) * U0 + t * U1
+    T = _of_pairs(
+        np.linalg.solve(U, ((1 - t) * A[0] + t * A[2] + 4 * t * (1 - t) * bend) @ U), frames.mates
     )
+    half = U[int(np.flatnonzero(samples == SAMPLES[2])[0])]
+    unseen = UNSEEN * np.abs(_of_pairs(np.linalg.solve(half, bend @ half), frames.mates))
+    norm = np.maximum(np.linalg.norm(A[0], axis=(1, 2)), np.linalg.norm(A[2], axis=(1, 2)))
+    left, right = np.linalg.norm(frames.W0, axis=2), np.linalg.norm(frames.V0, axis=1)
+    noise = ROUND_OFF * norm[:, None, None] * left[:, :, None] * right[:, None, :]
+    return T, unseen, noise
 
 
-def pass_through(
-    A: tuple[Array, Array, Array], V0: ComplexArray, V1: ComplexArray
-) -> Passage:  # fmt: skip
-    """See K steps in frames whose columns are eigenvectors at their ends; as `move_frame`."""
-    T, unseen, noise = move_frame(A, V0, V1)
+def _real_parts(V: ComplexArray, mates: Array) -> Array:
+    """Real columns (K, n, n): of a pair sqrt(2) times the real, then the imaginary part."""
+    own = np.arange(V.shape[-1])
+    upper, lower = (own < mates)[:, None, :], (own > mates)[:, None, :]
+    root = np.sqrt(2.0)
+    return np.where(lower, -root * V.imag, np.where(upper, root * V.real, V.real))
+
+
+def _of_pairs(T: Array, mates: Array) -> ComplexArray:
+    """Return U^H T U (.., n, n) of T in the real columns of pairs, [v, v*] = [a, b] U."""
+    own, root = np.arange(T.shape[-1]), np.sqrt(0.5)
+    upper, lower = own < mates, own > mates
+    here = np.where(upper, root, np.where(lower, -1j * root, 1.0))
+    there = np.where(upper, 1j * root, np.where(lower, root, 0.0))
+    T = T * here[:, None, :] + _taken(T, mates[:, None, :]) * there[:, None, :]
+    here, there = here.conj()[:, :, None], there.conj()[:, :, None]
+    return T * here + _taken(T, mates[:, :, None]) * there
+
+
+def _taken(T: Array, index: Array) -> Array:
+    """Columns or rows of T (.., K, n, n) in the order of an index (K, 1, n) or (K, n, 1)."""
+    axis = -1 if index.shape[-2] == 1 else -2
+    return np.take_along_axis(T, index.reshape(*(1,) * (T.ndim - 3), *index.shape), axis=axis)
+
+
+def pass_through(A: tuple[Array, Array, Array], frames: Frames, ends: ComplexArray) -> Passage:
+    """See K steps in frames of eigenvectors, their eigenvalues being `ends` (K, 2, n)."""
+    T, unseen, noise = move_frame(A, frames, SAMPLES[1:-1])
     n = T.shape[-1]
-    centres = np.moveaxis(np.diagonal(T, axis1=-2, axis2=-1), 0, 1)
-    coupling = np.abs(T[1:-1]).max(axis=0)
+    inside = np.moveaxis(np.diagonal(T, axis1=-2, axis2=-1), 0, 1)
+    coupling = np.abs(T).max(axis=0)
     coupling[:, range(n), range(n)] = 0.0
-    return Passage(centres=centres, coupling=coupling + unseen, noise=noise)
+    return Passage(
+        centres=np.concatenate([ends[:, :1], inside, ends[:, 1:]], axis=1),
+        coupling=coupling + unseen,
+        noise=noise,
+    )
 
 
 def acting_on_each_other(coupling: Array, noise: Array, centres: ComplexArray) -> Array:
@@ -108,21 +164,13 @@ def acting_on_each_other(coupling: Array, noise: Array, centres: ComplexArray) -
     return strongly_connected(balanced > NEGLIGIBLE * np.minimum(size[:, None], size))
 
 
-def nearest_distance(centres: ComplexArray) -> tuple[Array, Array]:
-    """Least and greatest distance (K, n, n) of centres (K, 5, n), straight between samples."""
+def nearest_distance(centres: ComplexArray) -> Array:
+    """Least distance (K, n, n) of centres (K, 5, n), straight between samples."""
     D = centres[:, :, :, None] - centres[:, :, None, :]
     start, way = D[:, :-1], np.diff(D, axis=1)
     along = -(start * way.conj()).real
     square = np.maximum(np.abs(way) ** 2, np.finfo(float).tiny)
-    least = np.abs(start + np.clip(along / square, 0, 1) * way).min(axis=1)
-    return least, np.abs(D).max(axis=1)
-
-
-def touching(passage: Passage) -> Array:
-    """Tell of all pairs (K, n, n) whether their discs may touch, or come together at all."""
-    least, greatest = nearest_distance(passage.centres)
-    close = least <= np.maximum(_APPROACH * greatest, _narrow(passage.centres))
-    return _meet(least, disc_radii(passage.coupling, least)) | _off_diagonal(close)
+    return np.abs(start + np.clip(along / square, 0, 1) * way).min(axis=1)
 
 
 def bent(centres: ComplexArray) -> Array:
@@ -132,22 +180,58 @@ def bent(centres: ComplexArray) -> Array:
     return off > BENT * np.maximum(size, _SMALL * size.max(axis=1, keepdims=True))
 
 
-def disc_radii(coupling: Array, room: Array) -> Array:
-    """Radii (K, n) of discs that hold the eigenvalues, as small as their room (K, n, n) wants it.
+def isolating_discs(
+    coupling: Array, room: Array, departure: Array, size: Array
+) -> tuple[Array, Array]:
+    """Find for every block a disc that its eigenvalues, and no others, are in throughout.
 
-    Discs of D^-1 T D, of radii r_i = sum_j c_ij d_j/d_i, hold them too, for any diagonal D > 0.
-    With the Perron vector d of N = diag(1 / g_i) C, g_i being the distance to the nearest centre,
-    the greatest r_i / g_i is the least that a D can make it, the spectral radius of N. A few steps
-    of the power method come near it.  Source: [Varga04], chapter 1.
+    Eigenvalues lie within the reach of the blocks' rows of D^-1 T D, sum_j c_ij d_j/d_i, for any
+    diagonal D > 0 (Gershgorin). For block i the D is sought by which its own disc takes no more
+    than half of the way to its nearest neighbour, and that of every other block j less than the
+    rest of its way to j: others may touch each other as they like. It exists where the matrix of
+    couplings over what the blocks withstand at these distances has a spectral radius below one;
+    d is the geometric mean of itself and of a step of the power method, repeated.
+    Source: [Varga04], chapters 1 and 2.
+
+    Parameters
+    ----------
+    coupling
+        Greatest norms (K, b, b) of the couplings between blocks.
+    room
+        Distances (K, b, b) of the eigenvalues of the blocks.
+    departure, size
+        Of the blocks (b,), as in `withstood`.
+
+    Returns
+    -------
+    tuple
+        Whether there is such a disc (K, b), and its radius (K, b) about the block's eigenvalues.
     """
-    n = coupling.shape[-1]
-    alone = np.where(np.eye(n, dtype=bool), np.inf, room).min(axis=-1, initial=_FAR)
-    N = coupling / np.maximum(alone, 1 / _FAR)[..., None]
-    d = np.ones(coupling.shape[:-1])
-    for _ in range(_POWERS):
-        d = (N @ d[..., None])[..., 0]
+    own = np.eye(coupling.shape[-1], dtype=bool)
+    room = np.where(own, _FAR, room)
+    half = room.min(axis=-1, initial=_FAR) / 2
+    distance = np.where(own, half[..., None], room - half[..., None])
+    limit = withstood(distance, departure, size)
+    rows = np.swapaxes(SAFETY * coupling, -1, -2)
+    d = np.ones_like(limit)  # of every block that is to be isolated a row
+    for _ in range(_ITERATIONS):
+        d = np.sqrt(d * (d @ rows) / limit)
         d = np.maximum(d / np.maximum(d.max(axis=-1, keepdims=True), 1 / _FAR), _LEAST)
-    return SAFETY * (coupling @ d[..., None])[..., 0] / d
+    share = d @ rows / limit / d
+    taken = np.diagonal(share, axis1=-2, axis2=-1) ** (1 / size)
+    return share.max(axis=-1) < 1, half * taken
+
+
+def withstood(distance: Array, departure: Array, size: Array) -> Array:
+    """Coupling (.., b) by which no eigenvalue of blocks moves farther than a distance (.., b).
+
+    By Henrici's bound d / (1 + x + .. + x^(m-1)), x = D/d, of blocks of `size` m (b,) that depart
+    from normality by D (b,); of a single eigenvalue the distance itself.  Source: [Henrici62].
+    """
+    d = np.maximum(distance, 1 / _FAR)
+    with np.errstate(over="ignore"):
+        powers = ((departure / d) ** k * (size > k) for k in range(1, int(size.max(initial=1))))
+        return d / (1.0 + sum(powers))
 
 
 def _narrow(centres: ComplexArray) -> Array:
@@ -155,14 +239,29 @@ def _narrow(centres: ComplexArray) -> Array:
     return NARROW * np.minimum(size[..., :, None], size[..., None, :])
 
 
-def _meet(distance: Array, radius: Array) -> Array:
-    near = distance <= radius[..., :, None] + radius[..., None, :]
-    return _off_diagonal(near)
-
-
 def _off_diagonal(pairs: Array) -> Array:
     n = pairs.shape[-1]
     return pairs & ~np.eye(n, dtype=bool)
+
+
+def _near(centres: ComplexArray, distance: Array, radius: Array) -> Array:
+    """Tell of pairs (K, b, b) whether they may meet, for all that samples show and radii allow.
+
+    Centres (K, 5, b) are off the straight lines between samples by less than the second difference.
+    """
+    bend = np.abs(np.diff(centres, n=2, axis=-2)).max(axis=-2)
+    reach = radius + bend
+    reach = np.maximum(reach[..., :, None] + reach[..., None, :], _narrow(centres))
+    return _off_diagonal(distance <= reach)
+
+
+def far_apart(passage: Passage) -> Array:
+    """Tell of steps (K,) whether every eigenvalue stays in a disc of its own, near no other."""
+    least = nearest_distance(passage.centres)
+    n = least.shape[-1]
+    isolated, radius = isolating_discs(passage.coupling, least, np.zeros(n), np.ones(n))
+    near = _near(passage.centres, least, radius)
+    return np.asarray(isolated.all(axis=-1) & ~near.any(axis=(-2, -1)))
 
 
 def strongly_connected(acts: Array) -> Array:
@@ -175,26 +274,40 @@ def strongly_connected(acts: Array) -> Array:
 
 @dataclass(frozen=True, kw_only=True)
 class Contacts:
-    """Pairs (n, n) of one coupled part whose discs may touch, and of two parts that may meet.
+    """What comes together in a step, of b blocks.
 
-    `narrow`: of one part, and nearer than a crossing can be told from.
+    Attributes
+    ----------
+    doubtful
+        Blocks (b,) that no disc isolates from the others of their coupled part.
+    crossing
+        Pairs (b, b) of two parts that may meet.
+    narrow
+        Pairs (b, b) of one part that are nearer than a crossing can be told from.
     """
 
-    touching: Array
+    doubtful: Array
     crossing: Array
     narrow: Array
 
     def of(self, some: slice) -> Contacts:
         """Contacts among some only."""
-        parts = (one[some, some] for one in (self.touching, self.crossing, self.narrow))
-        touching, crossing, narrow = parts
-        return Contacts(touching=touching, crossing=crossing, narrow=narrow)
+        return Contacts(
+            doubtful=self.doubtful[some],
+            crossing=self.crossing[some, some],
+            narrow=self.narrow[some, some],
+        )
 
 
 def find_contacts(
-    coupling: Array, noise: Array, centres: ComplexArray, spread: Array, reach: Reach
+    coupling: Array,
+    noise: Array,
+    centres: ComplexArray,
+    spread: Array,
+    departure: Array,
+    size: Array,
 ) -> Contacts:
-    """Find what touches in a step.
+    """Find what may come together in a step.
 
     Parts that do not act upon each other both ways (the strongly connected ones of T) have
     eigenvalues of their own, whose discs may cross.
@@ -204,19 +317,20 @@ def find_contacts(
     coupling, noise
         Of a `Passage` (b, b), between eigenvalues or blocks of them.
     centres
-        Of discs (5, b).
+        Of blocks (5, b).
     spread
         How far a block's eigenvalues are from its centre (b,).
-    reach
-        How far outside of these a disc reaches (b,), by the coupling of each to the rest (b,).
+    departure, size
+        Of the blocks (b,), as in `withstood`.
     """
     same = acting_on_each_other(coupling, noise, centres)
-    least, greatest = (distance[0] for distance in nearest_distance(centres[None]))
-    room = np.where(same, np.maximum(least - spread[:, None] - spread, 0.0), _FAR)
-    radius = reach(disc_radii(np.where(same, coupling, 0.0), room))
-    meet = _meet(least - spread[:, None] - spread, radius)
+    least = nearest_distance(centres[None])[0]
+    room = np.maximum(least - spread[:, None] - spread, 0.0)
+    isolated, radius = isolating_discs(
+        np.where(same, coupling, 0.0), np.where(same, room, _FAR), departure, size
+    )
     return Contacts(
-        touching=meet & same,
-        crossing=(meet | (least <= _APPROACH * greatest)) & ~same,
+        doubtful=~isolated,
+        crossing=_near(centres, room, radius) & ~same,
         narrow=_off_diagonal(least <= _narrow(centres)) & same,
     )

@@ -52,6 +52,17 @@ class Spectrum:
         """Frobenius norm of A."""
         return float(np.linalg.norm(self.A))
 
+    @property
+    def mates(self) -> Array:
+        """Which eigenvalue is the conjugate of each (n,); of a real one it is itself."""
+        real, upper = np.arange(self.n_real), self.n_real + np.arange(self.n_pairs)
+        return np.concatenate([real, upper + self.n_pairs, upper])
+
+    @cached_property
+    def W(self) -> ComplexArray:
+        """V^-1 (n, n), its rows the left eigenvectors; LinAlgError where V is singular."""
+        return np.linalg.inv(self.V)
+
     @cached_property
     def condition(self) -> Array:
         """Condition numbers |w| |v| / |w^H v| of the eigenvalues (n,) [-]; inf where V is singular.
@@ -59,7 +70,7 @@ class Spectrum:
         They multiply what round-off does to A.
         """
         try:
-            W = np.linalg.inv(self.V)
+            W = self.W
         except np.linalg.LinAlgError:
             return np.full(len(self.values), np.inf)
         with np.errstate(over="ignore"):
@@ -140,16 +151,17 @@ def _ordered(s: float, A: Array, values: ComplexArray, V: ComplexArray) -> Spect
     )
 
 
-def overlaps(V0: ComplexArray, V1: ComplexArray) -> ComplexArray:
-    """S * S^-T for S = V_0^-1 V_1, (..., n, n): the part of vector i in vector j, and back.
+def overlaps(
+    V0: ComplexArray, W0: ComplexArray, V1: ComplexArray, W1: ComplexArray
+) -> ComplexArray:
+    """S * S^-T for S = W_0 V_1, W = V^-1, all (.., n, n): the part of vector i in j, and back.
 
     Elements (w_i^H v_j) (w_j^H v_i) of left and right vectors of either side. They do not depend
     on the units of the state, nor on the lengths of vectors, and rows and columns sum to one. Of
     equal eigenvectors it is the identity; it is biorthogonal where the modal assurance criterion
     takes vectors for orthogonal.
     """
-    S = np.linalg.solve(V0, V1)
-    return S * np.swapaxes(np.linalg.inv(S), -1, -2)
+    return (W0 @ V1) * np.swapaxes(W1 @ V0, -1, -2)
 
 
 def match_by_overlap(before: Spectrum, overlap: ComplexArray) -> Array:

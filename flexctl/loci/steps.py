@@ -12,11 +12,12 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.loci.frames import (
     SAMPLES,
     Contacts,
+    Frames,
     Passage,
     bent,
+    far_apart,
     find_contacts,
     pass_through,
-    touching,
 )
 from flexctl.loci.spectrum import Spectrum, match_by_overlap, overlaps
 
@@ -89,17 +90,20 @@ def join_regular(steps: Sequence[Step], family: Family) -> list[StepMatch]:
     """
     if not steps:
         return []
-    V0 = np.stack([step.before.V for step in steps])
-    V1 = np.stack([step.after.V for step in steps])
-    Q = overlaps(V0, V1)
+    V0, W0, V1, W1 = (
+        np.stack(parts)
+        for parts in zip(
+            *((s.before.V, s.before.W, s.after.V, s.after.W) for s in steps), strict=True
+        )
+    )
+    Q = overlaps(V0, W0, V1, W1)
     orders = np.stack([match_by_overlap(step.before, q) for step, q in zip(steps, Q, strict=True)])
     own = np.take_along_axis(Q, orders[:, :, None], axis=2)[:, :, 0].real
     V1 = np.take_along_axis(V1, orders[:, None, :], axis=2)
+    frames = _aligned(V0, W0, V1, np.stack([step.before.mates for step in steps]))
     matches = [_doubtful(order, own[k] < LEAST_OVERLAP) for k, order in enumerate(orders)]
     clear = [k for k, match in enumerate(matches) if match.safe]
-    judged = _pass(
-        [steps[k] for k in clear], orders[clear], *_aligned(V0[clear], V1[clear]), family
-    )
+    judged = _pass([steps[k] for k in clear], orders[clear], frames.of(clear), family)
     for k, match in zip(clear, judged, strict=True):
         matches[k] = match
     return matches
@@ -109,9 +113,7 @@ def _doubtful(order: Array, doubt: Array) -> StepMatch:
     return StepMatch(order=order, doubtful=tuple(np.flatnonzero(doubt).tolist()))
 
 
-def _pass(
-    steps: Sequence[Step], orders: Array, V0: ComplexArray, V1: ComplexArray, family: Family
-) -> list[StepMatch]:
+def _pass(steps: Sequence[Step], orders: Array, frames: Frames, family: Family) -> list[StepMatch]:
     """Judge steps whose frames are known; all are unresolved where a frame is singular within."""
     if not steps:
         return []
@@ -120,38 +122,46 @@ def _pass(
         np.stack([step.A_between for step in steps]),
         np.stack([step.after.A for step in steps]),
     )
+    ends = np.array(
+        [(s.before.values, s.after.values[order]) for s, order in zip(steps, orders, strict=True)]
+    )
     try:
-        passage = pass_through(A, V0, V1)
+        passage = pass_through(A, frames, ends)
     except np.linalg.LinAlgError:
         if len(steps) == 1:
             return [_doubtful(orders[0], np.ones(len(orders[0]), dtype=bool))]
-        one_by_one = (slice(k, k + 1) for k in range(len(steps)))
+        one_by_one = ([k] for k in range(len(steps)))
         return [
-            match for k in one_by_one for match in _pass(steps[k], orders[k], V0[k], V1[k], family)
+            match
+            for k in one_by_one
+            for match in _pass([steps[k[0]]], orders[k], frames.of(k), family)
         ]
-    close, curved = touching(passage), bent(passage.centres)
-    near = np.asarray(close.any(axis=(1, 2)) | curved.any(axis=1))
+    clear = far_apart(passage) & ~bent(passage.centres).any(axis=1)
     return [
-        _judged(step, passage, k, orders[k], family) if near[k] else StepMatch(order=orders[k])
+        StepMatch(order=orders[k]) if clear[k] else _judged(step, passage, k, orders[k], family)
         for k, step in enumerate(steps)
     ]
 
 
-def _aligned(V0: ComplexArray, V1: ComplexArray) -> tuple[ComplexArray, ComplexArray]:
+def _aligned(V0: ComplexArray, W0: ComplexArray, V1: ComplexArray, mates: Array) -> Frames:
     """Scale columns so that |w_0| = |v_0| and w_0^H v_1 = 1, w_0 being the rows of V_0^-1."""
-    W0 = np.linalg.inv(V0)
     size = np.sqrt(np.linalg.norm(W0, axis=2) / np.linalg.norm(V0, axis=1))
     along = np.einsum("kij,kji->ki", W0, V1)
     along = np.where(np.abs(along) < np.finfo(float).tiny, 1.0, along)
-    return V0 * size[:, None, :], V1 * (size / along)[:, None, :]
+    return Frames(
+        V0=V0 * size[:, None, :],
+        V1=V1 * (size / along)[:, None, :],
+        W0=W0 / size[:, :, None],
+        mates=mates,
+    )
 
 
 def _judged(step: Step, passage: Passage, k: int, order: Array, family: Family) -> StepMatch:
     centres = passage.centres[k]
-    none = np.zeros(len(order))
+    n = len(order)
     coupling, noise = passage.coupling[k], passage.noise[k]
-    contacts = find_contacts(coupling, noise, centres, none, lambda radius: radius)
-    doubt = contacts.touching.any(axis=1) | bent(centres[None])[0]
+    contacts = find_contacts(coupling, noise, centres, np.zeros(n), np.zeros(n), np.ones(n))
+    doubt = contacts.doubtful | bent(centres[None])[0]
     if doubt.any():
         return _doubtful(order, doubt)
     columns = range(step.before.n_real + step.before.n_pairs)
