@@ -92,11 +92,15 @@ def _frame(units: Sequence[_Unit]) -> tuple[ComplexArray, list[slice]]:
     return np.hstack(bases), [slice(i, j) for i, j in pairwise(ends.tolist())]
 
 
+def _inverse(V: ComplexArray) -> ComplexArray:
+    return np.linalg.inv(V).astype(complex, copy=False)
+
+
 def _unit_overlaps(before: Sequence[_Unit], after: Sequence[_Unit]) -> Array:
     """Overlap of subspaces (len(before), len(after)): m of equal ones of dimension m."""
     V0, blocks0 = _frame(before)
     V1, blocks1 = _frame(after)
-    Q = overlaps(V0, np.linalg.inv(V0), V1, np.linalg.inv(V1)).real
+    Q = overlaps(V0, _inverse(V0), V1, _inverse(V1)).real
     rows = np.array([Q[block].sum(axis=0) for block in blocks0[: len(before)]])
     return np.array([rows[:, block].sum(axis=1) for block in blocks1[: len(after)]]).T
 
@@ -252,7 +256,7 @@ def _in_moving_frame(
     """T (5, n, n) over the step, its blocks, and between blocks the coupling that is none."""
     V0, blocks = _frame(before)
     V1, _ = _frame(after)
-    W0 = np.linalg.inv(V0)
+    W0 = _inverse(V0)
     for block in blocks:
         V1[:, block] = V1[:, block] @ np.linalg.inv(W0[block] @ V1[:, block])
     A = step.before.A[None], step.A_between[None], step.after.A[None]

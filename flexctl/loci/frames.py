@@ -222,16 +222,16 @@ def isolating_discs(
     limit = withstood(distance, departure, size)
     rows = np.swapaxes(SAFETY * coupling, -1, -2)
     d = np.ones_like(limit)  # of every block that is to be isolated a row
-    for _ in range(_ITERATIONS):
-        d = np.sqrt(d * (d @ rows) / limit)
-        d = np.maximum(d / np.maximum(d.max(axis=-1, keepdims=True), 1 / _FAR), _LEAST)
-    isolated = (d @ rows <= limit * d).all(axis=-1)
-    d /= np.diagonal(d, axis1=-2, axis2=-1)[..., None]
-    with np.errstate(over="ignore", invalid="ignore"):  # where nothing isolates it
+    with np.errstate(over="ignore", invalid="ignore"):  # of endless couplings: not isolated
+        for _ in range(_ITERATIONS):
+            d = np.sqrt(d * (d @ rows) / limit)
+            d = np.maximum(d / np.maximum(d.max(axis=-1, keepdims=True), 1 / _FAR), _LEAST)
+        isolated = np.asarray((d @ rows <= limit * d).all(axis=-1))
+        d /= np.diagonal(d, axis1=-2, axis2=-1)[..., None]
         for _ in range(_REFINEMENTS):
             d = np.where(own, 1.0, d @ rows / limit)
         taken = np.diagonal(d @ rows / limit, axis1=-2, axis2=-1)
-    return isolated, half * np.where(isolated, taken ** (1 / size), 1.0)
+        return isolated, half * np.where(isolated, taken ** (1 / size), 1.0)
 
 
 def withstood(distance: Array, departure: Array, size: Array) -> Array:

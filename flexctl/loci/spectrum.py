@@ -61,7 +61,7 @@ class Spectrum:
     @cached_property
     def W(self) -> ComplexArray:
         """V^-1 (n, n), its rows the left eigenvectors; LinAlgError where V is singular."""
-        return np.linalg.inv(self.V)
+        return np.linalg.inv(self.V).astype(complex, copy=False)
 
     @cached_property
     def condition(self) -> Array:
