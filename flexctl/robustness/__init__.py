@@ -18,7 +18,6 @@ from flexctl.robustness.stiffness.margin import (
     judge_stiffness,
     stiffness_margin,
 )
-from flexctl.robustness.stiffness.model_errors import RestingLaw, all_together, pull_out_of
 from flexctl.robustness.stiffness.path_growth import ERROR, NO_GROWTH
 from flexctl.robustness.stiffness.pose_loop import Case, PoseLoop, follow, loop_at
 from flexctl.robustness.stiffness.record import (
@@ -56,7 +55,6 @@ __all__ = [
     "PoseMargin",
     "RatioError",
     "Response",
-    "RestingLaw",
     "Spectra",
     "StabilityLimit",
     "StiffnessMargin",
@@ -64,7 +62,6 @@ __all__ = [
     "TimeScaleMargin",
     "UncertainLoop",
     "WorstCase",
-    "all_together",
     "axis_tolerance",
     "bilinear",
     "check_errors",
@@ -73,7 +70,6 @@ __all__ = [
     "frequency_response",
     "judge_stiffness",
     "loop_at",
-    "pull_out_of",
     "stiffness_lemma",
     "stiffness_margin",
     "time_scale_margin",

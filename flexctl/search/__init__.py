@@ -3,8 +3,8 @@
 from flexctl.search.bias_advice import BiasAdvice, OfferedBias, advise_bias
 from flexctl.search.bias_run import FARTHEST, BiasRun, BiasRuns
 from flexctl.search.charts import DampingChart, GainChart, damping_chart, gain_chart
-from flexctl.search.remedies import Remedies, find_remedies
-from flexctl.search.tolerance_search import Requirement, Trial
+from flexctl.search.one_number import Searched, Trial, search_over
+from flexctl.search.remedies import Remedies, Remedy, find_remedies
 
 __all__ = [
     "FARTHEST",
@@ -15,10 +15,12 @@ __all__ = [
     "GainChart",
     "OfferedBias",
     "Remedies",
-    "Requirement",
+    "Remedy",
+    "Searched",
     "Trial",
     "advise_bias",
     "damping_chart",
     "find_remedies",
     "gain_chart",
+    "search_over",
 ]

@@ -27,7 +27,7 @@ from flexctl.model import soften_arm
 from flexctl.plant import assemble_plant
 from flexctl.robustness import ERROR, Case, Interval, StiffnessMargin
 from flexctl.search.bias_run import BiasRun, BiasRuns, largest_served, try_biases
-from flexctl.search.variants import judged_poses
+from flexctl.search.one_number import judged_poses
 
 _STEPS = (0.25, 0.5, 0.75, 1.0)  # of the largest error, tried in both directions
 _LARGEST = 0.9  # largest error tried: arms ten times or half as stiff as in the file

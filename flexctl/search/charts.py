@@ -13,8 +13,8 @@ from flexctl.errors import InputError
 from flexctl.model import written_ratios
 from flexctl.plant import assemble_plant
 from flexctl.robustness import Case, stiffness_lemma
-from flexctl.search.tolerance_search import Trial, judge
-from flexctl.search.variants import GainFactors, damped, gain_families, under_gains
+from flexctl.search.changed_loops import over_damping, over_gains
+from flexctl.search.one_number import Trial, search_over
 
 RATIOS = (0.0, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1)
 _N_FACTORS = 12
@@ -62,7 +62,7 @@ def gain_chart(
 ) -> GainChart:
     """Find alpha_upper on a logarithmic grid of `count` factors of Gp and as many of Gv.
 
-    Exact, at the poses of the case, from the loops of three gain sets: see `search.variants`.
+    Exact, at the poses of the case.
 
     Parameters
     ----------
@@ -85,32 +85,24 @@ def gain_chart(
     if not 0 < span[0] < span[1] < np.inf or count < 2:
         got = f"{count} from {span[0]:g} to {span[1]:g}"
         raise InputError(f"factors: expected 2 or more in a range above 0, got {got}")
-    families, factors = gain_families(case), np.geomspace(*span, count)
-
-    def trial_at(Gp: float, Gv: float) -> Trial:
-        return judge(np.nan, lambda: under_gains(families, GainFactors(Gp=Gp, Gv=Gv)))
-
-    rows = []
+    factors, rows = np.geomspace(*span, count), []
     for k, Gp in enumerate(factors.tolist()):
         if progress:
             progress(f"chart of gains: row {k + 1} of {count}")
-        rows.append([trial_at(Gp, Gv) for Gv in factors.tolist()])
+        loops = over_gains(case, lambda Gv, Gp=Gp: {"Gp": Gp, "Gv": Gv})
+        rows.append(search_over(loops, factors).trials)
+    (own,) = search_over(over_gains(case, lambda _own: {}), [np.nan]).trials
     gains = case.design.joint_gains
     return GainChart(
         design=case.design.name,
         Gp=factors,
         Gv=factors,
         alpha_upper=np.array([[trial.alpha_upper for trial in row] for row in rows]),
-        modes=tuple(tuple(_mode(trial) for trial in row) for row in rows),
-        own=trial_at(1.0, 1.0),
+        modes=tuple(tuple(trial.mode for trial in row) for row in rows),
+        own=own,
         own_gains=(gains.Gp, gains.Gv),
         n_poses=max(case.n_path, 1),
     )
-
-
-def _mode(trial: Trial) -> str:
-    """Mode that becomes unstable at the upper end; "" without a limit."""
-    return trial.loss.mode if trial.loss else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,19 +161,18 @@ def damping_chart(
     if not len(ratios) or ratios[0] < 0 or ratios[-1] >= 1 or (np.diff(ratios) <= 0).any():
         raise InputError(f"ratios: expected some that ascend within 0 to 1, got {list(ratios)}")
     say = progress or (lambda _words: None)
-    trials = []
+    charts = []
     for knowledge, unknown in (("known", False), ("unknown", True)):
-        loops = damped(replace(case, unknown_damping=unknown))
-        for ratio in map(float, ratios):
-            say(f"chart of damping: ratio {ratio:g}, {knowledge}")
-            trials.append(judge(ratio, lambda ratio=ratio, loops=loops: loops(ratio)))
-    known, unknown = trials[: len(ratios)], trials[len(ratios) :]
+        say(f"chart of damping: {knowledge} to the controller")
+        loops = over_damping(replace(case, unknown_damping=unknown))
+        charts.append(search_over(loops, ratios).trials)
+    known, unknown = charts
     return DampingChart(
         design=case.design.name,
         ratios=np.array(ratios, dtype=float),
         known=np.array([trial.alpha_upper for trial in known]),
         unknown=np.array([trial.alpha_upper for trial in unknown]),
-        modes=(tuple(map(_mode, known)), tuple(map(_mode, unknown))),
+        modes=(tuple(trial.mode for trial in known), tuple(trial.mode for trial in unknown)),
         alpha_star=_alpha_star(case),
         own_ratios=written_ratios(case.setup.true_arm),
         second_loop=case.design.second_loop is not None,

@@ -488,8 +488,7 @@ def test_the_verdict_says_what_a_bias_does_in_motion(advice, words):
     ],
 )
 def test_the_table_says_what_the_run_with_a_bias_that_is_needed_does(run, words):
-    none = {"bandwidth": None, "second_loop": None, "damping": None, "inertia": None}
-    remedies = Remedies(expected=0.6, bias=run.bias, bias_run=run, **none)
+    remedies = Remedies(until=0.6, bias=run.bias, bias_run=run)
     with (printer := console()).capture() as heard:
         printer.print(margin_table(margin(), "so", remedies))
 

@@ -8,7 +8,7 @@ from matplotlib.contour import QuadContourSet
 from matplotlib.text import Text
 
 from flexctl.search.charts import DampingChart, GainChart
-from flexctl.search.tolerance_search import Trial
+from flexctl.search.one_number import Trial
 from flexctl.view.figures.margin_charts import plot_damping_chart, plot_gain_chart
 from flexctl.view.figures.style import new_figure, styled
 

@@ -17,7 +17,7 @@ from flexctl.robustness import (
     StabilityLimit,
     StiffnessMargin,
 )
-from flexctl.search import Remedies, Requirement
+from flexctl.search import Remedies, Searched
 from flexctl.view.output import literal, notes, number, plain_table
 from flexctl.view.words.bias import strays
 from flexctl.view.words.margins import (
@@ -46,6 +46,12 @@ from flexctl.view.words.numbers import (
 
 _N_RATES = 6  # rows
 _N_ERRORS = 8
+_REMEDIES = {
+    "bandwidth": "bandwidth of the joint gains, times",
+    "second_loop": "effort of the second loop (at the final pose alone), times",
+    "damping": "damping ratio of all links",
+    "inertia": "inertia added at every joint, times the arm's own about it",
+}
 
 
 def margin_table(
@@ -76,26 +82,16 @@ def margin_table(
 def _remedies(remedies: Remedies, margin: StiffnessMargin) -> Table:
     """Say of every remedy how much of it is needed, or that none is effective."""
     where = "at the final pose and along the motion" if margin.path else "at the final pose"
-    title = f"Remedies with which an overestimate of {percent(remedies.expected)} is tolerated"
+    title = f"Remedies with which an overestimate of {percent(remedies.until)} is tolerated"
     bias = "not needed" if remedies.bias == 0 else percent(remedies.bias)
     bias = "none found" if remedies.bias is None else bias
     ran = strays(remedies.bias_run) if remedies.bias_run else ""
-    searched = {
-        "bandwidth of the joint gains, times": remedies.bandwidth,
-        "effort of the second loop (at the final pose alone), times": remedies.second_loop,
-        "damping ratio of all links": remedies.damping,
-        "inertia added at every joint, times the arm's own about it": remedies.inertia,
-    }
-    rows = [
-        (label, *_searched(remedy.requirement))
-        for label, remedy in searched.items()
-        if remedy is not None
-    ]
+    rows = [(_REMEDIES[name], *_searched(found.searched)) for name, found in remedies.found.items()]
     bias_row = ("deliberate underestimate of K_hat", bias, ran)
     return plain_table(f"{title} {where}", "", "", "", rows=[bias_row, *rows])
 
 
-def _searched(searched: Requirement) -> tuple[str, str]:
+def _searched(searched: Searched) -> tuple[str, str]:
     """Answer and what it tolerates, or what the best one tried does."""
     best = searched.best
     tolerated = best and (
@@ -105,7 +101,7 @@ def _searched(searched: Requirement) -> tuple[str, str]:
     if searched.answer is not None:
         edge = " (the first tried)" if searched.fails is None else ""
         return f"{searched.answer.value:.4g}{edge}", tolerated or ""
-    span = f"{min(searched.grid):.3g} .. {max(searched.grid):.3g}"
+    span = f"{min(searched.values):.3g} .. {max(searched.values):.3g}"
     best_words = f"; the best, {best.value:.3g}, {tolerated}" if best is not None else ""
     return "none found", f"in {span}{best_words}"
 

@@ -19,7 +19,7 @@ from flexctl.robustness import (
     StiffnessMargin,
     TimeScaleMargin,
 )
-from flexctl.search import BiasAdvice, BiasRun, Remedies, Requirement, Trial
+from flexctl.search import BiasAdvice, BiasRun, Remedies, Remedy, Trial
 from flexctl.view.json import attributes
 
 
@@ -206,39 +206,28 @@ def bias_run_json(run: BiasRun) -> dict[str, Any]:
 
 def remedies_json(remedies: Remedies) -> dict[str, Any]:
     """Write remedies as dictionaries; what does not help has `found` null, and the best tried."""
-    joint, second = remedies.bandwidth, remedies.second_loop
-    damping, inertia = remedies.damping, remedies.inertia
+    found = {name: _remedy(remedy) for name, remedy in remedies.found.items()}
     return {
-        "need": remedies.expected,
+        "need": remedies.until,
         "bias_for_need": remedies.bias,
         "bias_for_need_run": remedies.bias_run and bias_run_json(remedies.bias_run),
-        "bandwidth": joint
-        and _searched(joint.requirement)
-        | {
-            "Gp": joint.gains.Gp if joint.gains else None,
-            "Gv": joint.gains.Gv if joint.gains else None,
-        },
-        "second_loop": second
-        and _searched(second.requirement)
-        | {"effort": second.effort, "slowest": second.slowest.real, "fastest": second.fastest.real},
-        "damping": damping and _searched(damping.requirement) | {"own": damping.own},
-        "inertia": inertia
-        and _searched(inertia.requirement) | {"joints": inertia.joints, "added": inertia.added},
+        **(dict.fromkeys(("bandwidth", "second_loop", "damping", "inertia")) | found),
     }
 
 
-def _searched(searched: Requirement) -> dict[str, Any]:
+def _remedy(remedy: Remedy) -> dict[str, Any]:
+    searched = remedy.searched
     return {
         "found": searched.answer.value if searched.answer else None,
         "best": _trial(searched.best) if searched.best else None,
-        "tried": [searched.grid[0], searched.grid[-1]],
+        "tried": [searched.values[0], searched.values[-1]],
         "variants": searched.variants,
+        **remedy.means,
     }
 
 
 def _trial(trial: Trial) -> dict[str, Any]:
-    mode = trial.loss.mode if trial.loss else None
-    return {**attributes(trial, "value alpha_upper alpha_lower"), "mode": mode}
+    return {**attributes(trial, "value alpha_upper alpha_lower"), "mode": trial.mode or None}
 
 
 def time_scale_json(margin: TimeScaleMargin) -> dict[str, Any]:

@@ -1,0 +1,74 @@
+"""The loops of a case with other gains, effort, damping or inertia, at the poses to be judged.
+
+Nothing is derived again but for inertia, on which the shapes of modes may depend: `ClosedLoop.at`.
+Gains that a design computes itself, of a second loop or an observer, follow from the other numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from numpy.typing import ArrayLike
+
+from flexctl.model import Design, with_damping, with_inertia
+from flexctl.robustness import Case
+from flexctl.search.one_number import Variants, at_poses, judged_poses, motion
+
+EFFORT = "second_loop.weights.effort"
+_SOME = 0.1  # damping ratio: what is zero when a loop is derived stays zero
+
+
+def scaled_gains(design: Design, by: Mapping[str, float]) -> dict[str, ArrayLike]:
+    """Joint gains of a design multiplied by factors of Gp, Gv and Gi, by key of its file."""
+    own = design.joint_gains
+    every = {"Gp": own.Gp, "Gv": own.Gv, "Gi": own.Gi or ()}
+    return {
+        f"gains.{name}": [by[name] * gain for gain in gains]
+        for name, gains in every.items()
+        if name in by and gains
+    }
+
+
+def over_gains(case: Case, factors: Callable[[float], Mapping[str, float]]) -> Variants:
+    """Loops with gains multiplied by factors that depend on one value, under the gross motion.
+
+    With integral gains, which act under a second loop too, also at the final pose under that loop.
+    """
+    closed = case.closed
+    own, poses = closed.controller, motion(closed, case.n_path)
+    if own.feedback is not None and own.n_integral:
+        poses.append((own.reference.final, 1.0))
+    return at_poses(lambda x: closed.at(scaled_gains(case.design, factors(x))), poses, still=True)
+
+
+def over_effort(case: Case) -> Variants:
+    """Loops over the factor of the effort weight of the second loop, at the final pose."""
+    closed, second = case.closed, case.design.second_loop
+    assert second is not None
+    effort = second.weights.effort
+    return at_poses(lambda factor: closed.at({EFFORT: factor * effort}), judged_poses(closed, 0))
+
+
+def over_damping(case: Case) -> Variants:
+    """Loops over the damping ratio of all links.
+
+    Where nothing is redesigned with it, the arm is held where it rests without an error.
+    """
+    design = case.design
+    damped = case.changed(lambda arm: with_damping(arm, _SOME)).close()
+    truth = "truth." if case.unknown_damping else ""
+    keys = [f"{truth}{link.name}.damping_ratio" for link in damped.truth.arm.links if link.flexible]
+    still = not (design.second_loop or design.fast_loop or design.instruments)
+    poses = judged_poses(damped, case.n_path)
+    return at_poses(lambda ratio: damped.at(dict.fromkeys(keys, ratio)), poses, still=still)
+
+
+def over_inertia(case: Case, own: Mapping[str, float]) -> Variants:
+    """Loops over the inertia added at every joint, in units of `own` by joint."""
+
+    def heavier(factor: float) -> Case:
+        added = {joint: factor * J for joint, J in own.items()}
+        return case.changed(lambda arm: with_inertia(arm, added))
+
+    poses = judged_poses(case.closed, case.n_path)
+    return at_poses(lambda factor: heavier(factor).close(), poses)
