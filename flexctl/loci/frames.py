@@ -222,7 +222,8 @@ def isolating_discs(
     limit = withstood(distance, departure, size)
     rows = np.swapaxes(SAFETY * coupling, -1, -2)
     d = np.ones_like(limit)  # of every block that is to be isolated a row
-    with np.errstate(over="ignore", invalid="ignore"):  # of endless couplings: not isolated
+    # of endless couplings, or without room: not isolated
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for _ in range(_ITERATIONS):
             d = np.sqrt(d * (d @ rows) / limit)
             d = np.maximum(d / np.maximum(d.max(axis=-1, keepdims=True), 1 / _FAR), _LEAST)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -41,6 +41,7 @@ class Spectrum:
     values: ComplexArray
     V: ComplexArray
     n_real: int
+    _bases: dict[tuple[int, ...], ComplexArray] = field(default_factory=dict, repr=False)
 
     @property
     def n_pairs(self) -> int:
@@ -107,11 +108,17 @@ class Spectrum:
         return int(near.sum() - len(near)) // 2
 
     def basis(self, members: Sequence[int]) -> ComplexArray:
-        """Orthonormal basis (n, m) of the invariant subspace of m eigenvalues.
+        """Orthonormal basis (n, m) of the invariant subspace of m eigenvalues, found once.
 
         From an ordered Schur form, which is accurate where eigenvectors coalesce. It is real where
         the set is its own conjugate.
         """
+        key = tuple(members)
+        if key not in self._bases:
+            self._bases[key] = self._basis(key)
+        return self._bases[key]
+
+    def _basis(self, members: tuple[int, ...]) -> ComplexArray:
         chosen = self.values[list(members)]
         others = np.delete(self.values, list(members))
 

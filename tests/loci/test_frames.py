@@ -52,6 +52,17 @@ def test_what_is_coupled_without_end_is_not_isolated(endless):
     assert not isolated[0, :2].any()
 
 
+def test_a_block_without_room_is_not_isolated_and_the_others_are():
+    room = distances(np.array([1.0, 1.0, 3.0]))
+    C = np.full((3, 3), 0.01) * ~np.eye(3, dtype=bool)
+
+    isolated, _ = isolating_discs(C[None], room[None], np.full(3, 10.0), np.full(3, 4))
+
+    np.testing.assert_array_equal(isolated[0], [False, False, False])
+    isolated, _ = isolating_discs(C[None], room[None], np.zeros(3), np.ones(3))
+    np.testing.assert_array_equal(isolated[0], [False, False, True])
+
+
 @pytest.mark.parametrize("coupling", [1e-2, 1e-3, 1e-4])
 def test_the_radius_is_of_second_order_in_the_couplings(coupling):
     centres = np.array([1.0, 2.0, 4.0])
