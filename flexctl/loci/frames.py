@@ -222,7 +222,7 @@ def isolating_discs(
     limit = withstood(distance, departure, size)
     rows = np.swapaxes(SAFETY * coupling, -1, -2)
     d = np.ones_like(limit)  # of every block that is to be isolated a row
-    # of endless couplings, or without room: not isolated
+    # infinite couplings and blocks without room give NaN here, which isolates nothing
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for _ in range(_ITERATIONS):
             d = np.sqrt(d * (d @ rows) / limit)

@@ -130,11 +130,10 @@ def _pass(steps: Sequence[Step], orders: Array, frames: Frames, family: Family) 
     except np.linalg.LinAlgError:
         if len(steps) == 1:
             return [_doubtful(orders[0], np.ones(len(orders[0]), dtype=bool))]
-        one_by_one = ([k] for k in range(len(steps)))
         return [
             match
-            for k in one_by_one
-            for match in _pass([steps[k[0]]], orders[k], frames.of(k), family)
+            for k, step in enumerate(steps)
+            for match in _pass([step], orders[[k]], frames.of([k]), family)
         ]
     clear = far_apart(passage) & ~bent(passage.centres).any(axis=1)
     return [

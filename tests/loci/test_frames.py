@@ -41,11 +41,11 @@ def test_far_eigenvalues_are_isolated_though_others_cannot_be_told_apart():
     assert (radius[0, 2:] < 0.1).all()
 
 
-@pytest.mark.parametrize("endless", [np.inf, np.nan, 1e300])
-def test_what_is_coupled_without_end_is_not_isolated(endless):
+@pytest.mark.parametrize("infinite", [np.inf, np.nan, 1e300])
+def test_what_is_coupled_infinitely_is_not_isolated(infinite):
     centres = np.array([1.0, 2.0, 4.0])
     C = np.zeros((3, 3))
-    C[0, 1] = C[1, 0] = endless
+    C[0, 1] = C[1, 0] = infinite
 
     isolated, _ = isolating_discs(C[None], distances(centres)[None], np.zeros(3), np.ones(3))
 
