@@ -200,7 +200,7 @@ def _judge(step: Step, pairing: _Pairing, family: Family) -> StepMatch:
     before, after = pairing.before, pairing.after
     order = _column_order(step, pairing)
     overlap = np.diag(_unit_overlaps(before, after)) / [len(unit.columns) for unit in before]
-    T, blocks, margins = _in_moving_frame(step, before, after)
+    T, blocks, margins = _in_moving_frame(step.matrices(family), before, after)
     centres, contacts = _touching(T, blocks, margins)
     doubt = contacts.doubtful | bent(centres[None])[0]
     doubtful = set(np.flatnonzero(doubt[: len(before)]))
@@ -251,7 +251,7 @@ def _by_value(step: Step, a: _Unit, b: _Unit) -> list[tuple[int, int]]:
 
 
 def _in_moving_frame(
-    step: Step, before: Sequence[_Unit], after: Sequence[_Unit]
+    matrices: tuple[Array, Array, Array], before: Sequence[_Unit], after: Sequence[_Unit]
 ) -> tuple[ComplexArray, list[slice], Array]:
     """T (5, n, n) over the step, its blocks, and between blocks the coupling that is none."""
     V0, blocks = _frame(before)
@@ -259,7 +259,8 @@ def _in_moving_frame(
     W0 = _inverse(V0)
     for block in blocks:
         V1[:, block] = V1[:, block] @ np.linalg.inv(W0[block] @ V1[:, block])
-    A = step.before.A[None], step.A_between[None], step.after.A[None]
+    first, between, last = matrices
+    A = first[None], between[None], last[None]
     frames = Frames(V0=V0[None], V1=V1[None], W0=W0[None], mates=_mates(before, blocks)[None])
     T, unseen, noise = move_frame(A, frames, SAMPLES)
     return T[:, 0], blocks, np.array([unseen[0], noise[0]])

@@ -15,6 +15,7 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
 from flexctl.loci.blocks import join_blocks
 from flexctl.loci.events import LocusEvent, events_of, merge_events
+from flexctl.loci.following import Chords, follow_regular
 from flexctl.loci.spectrum import Spectrum, find_spectra, match_by_value
 from flexctl.loci.steps import Step, StepMatch, join_regular
 
@@ -23,6 +24,7 @@ _MOST = 20_000  # matrices; steps still in doubt are then unsafe
 _ASIDE = (0.0, 0.618e-4, -0.618e-4)  # shares of a step, where eigenvalues happen to coincide
 _MIDDLES = (0.5, 0.382, 0.618)
 _BATCH = 64
+_QUICK = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +63,9 @@ class Branches:
         return self.values[np.abs(np.asarray(s)[:, None] - self.s).argmin(axis=1)]
 
 
-def follow(family: Callable[[float], Array], grid: Array) -> Branches:
+def follow(
+    family: Callable[[float], Array], grid: Array, *, proven: bool = False
+) -> Branches:
     """Join the eigenvalues of A(s) into branches that are continuous in s.
 
     Parameters
@@ -85,7 +89,8 @@ def follow(family: Callable[[float], Array], grid: Array) -> Branches:
     grid = _checked(grid)
     cache = _Family.over(family, grid)
     nodes = _nodes(cache, grid)
-    joined = _join(cache, nodes, _LEAST * (grid[-1] - grid[0]))
+    judge = _Judge(family=cache, quick=0 if proven else _QUICK)
+    joined = _join(judge, nodes, _LEAST * (grid[-1] - grid[0]))
     return _compose(cache, grid, joined)
 
 
@@ -158,38 +163,55 @@ def _nodes(family: _Family, grid: Array) -> list[Spectrum]:
     return nodes
 
 
-def _join(family: _Family, nodes: Sequence[Spectrum], least: float) -> list[tuple[Step, StepMatch]]:
+def _join(judge: _Judge, nodes: Sequence[Spectrum], least: float) -> list[tuple[Step, StepMatch]]:
     """Join neighbours, putting nodes in between where a step is in doubt."""
     done: list[tuple[Step, StepMatch]] = []
-    open_steps = list(pairwise(nodes))
-    while open_steps:
-        steps = [_step(family, *ends) for ends in open_steps]
-        judged = list(zip(steps, _judge(family, steps), strict=True))
-        spent = len(family.known) >= _MOST
+    steps = [Step(before=one, after=other) for one, other in pairwise(nodes)]
+    level = 0
+    while steps:
+        judged = list(zip(steps, judge(steps, level), strict=True))
+        spent = len(judge.family.known) >= _MOST
         final = [spent or match.safe or step.width <= 2 * least for step, match in judged]
         done += [pair for pair, last in zip(judged, final, strict=True) if last]
-        halved = [step for step, last in zip(steps, final, strict=True) if not last]
-        open_steps = [ends for step in halved for ends in _halves(family, step)]
+        steps = [
+            half
+            for step, last in zip(steps, final, strict=True)
+            if not last
+            for half in _halves(judge.family, step)
+        ]
+        level += 1
     return sorted(done, key=lambda pair: pair[0].before.s)
 
 
-def _step(family: _Family, before: Spectrum, after: Spectrum) -> Step:
-    return Step(before=before, after=after, A_between=family((before.s + after.s) / 2))
-
-
-def _halves(family: _Family, step: Step) -> list[tuple[Spectrum, Spectrum]]:
+def _halves(family: _Family, step: Step) -> tuple[Step, Step]:
     always = min(_coincidences(step.before), _coincidences(step.after))
     middle = family.best((step.before.s + share * step.width for share in _MIDDLES), always)
-    return [(step.before, middle), (middle, step.after)]
+    return Step(before=step.before, after=middle), Step(before=middle, after=step.after)
 
 
-def _judge(family: _Family, steps: Sequence[Step]) -> list[StepMatch]:
-    matches: dict[int, StepMatch] = {}
-    regular = [k for k, step in enumerate(steps) if _regular(step)]
-    for first in range(0, len(regular), _BATCH):
-        batch = regular[first : first + _BATCH]
-        matches |= dict(zip(batch, join_regular([steps[k] for k in batch], family), strict=True))
-    return [matches.get(k) or join_blocks(step, family) for k, step in enumerate(steps)]
+@dataclass(frozen=True, kw_only=True)
+class _Judge:
+    """Judges steps: follows eigenvectors first, and proves what remains in doubt.
+
+    Steps that were halved less than `quick` times are only halved where they are in doubt.
+    """
+
+    family: _Family
+    quick: int
+    chords: Chords = field(default_factory=Chords)
+
+    def __call__(self, steps: Sequence[Step], level: int) -> list[StepMatch]:
+        matches: dict[int, StepMatch] = {}
+        regular = [k for k, step in enumerate(steps) if _regular(step)]
+        if self.quick:
+            followed = follow_regular([steps[k] for k in regular], self.chords, self.family)
+            matches = dict(zip(regular, followed, strict=True))
+            regular = [k for k in regular if not matches[k].safe and level >= self.quick]
+        for first in range(0, len(regular), _BATCH):
+            batch = regular[first : first + _BATCH]
+            judged = join_regular([steps[k] for k in batch], self.family)
+            matches |= dict(zip(batch, judged, strict=True))
+        return [matches.get(k) or join_blocks(step, self.family) for k, step in enumerate(steps)]
 
 
 def _regular(step: Step) -> bool:

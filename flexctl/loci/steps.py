@@ -32,16 +32,19 @@ Family = Callable[[float], Array]
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """A step from one spectrum to the next, with A (n, n) half way."""
+    """A step from one spectrum to the next."""
 
     before: Spectrum
     after: Spectrum
-    A_between: Array
 
     @property
     def width(self) -> float:
         """Length in the parameter."""
         return self.after.s - self.before.s
+
+    def matrices(self, family: Family) -> tuple[Array, Array, Array]:
+        """A (n, n) at the beginning, half way and at the end."""
+        return self.before.A, family((self.before.s + self.after.s) / 2), self.after.A
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,11 +74,14 @@ class StepMatch:
         Columns before it whose discs may touch; none where the step is safe.
     meetings
         What comes together in it.
+    proven
+        Whether it is joined by a proof, or followed by its eigenvectors.
     """
 
     order: Array
     doubtful: tuple[int, ...] = ()
     meetings: tuple[Meeting, ...] = ()
+    proven: bool = True
 
     @property
     def safe(self) -> bool:
@@ -117,11 +123,8 @@ def _pass(steps: Sequence[Step], orders: Array, frames: Frames, family: Family) 
     """Judge steps whose frames are known; all are unresolved where a frame is singular within."""
     if not steps:
         return []
-    A = (
-        np.stack([step.before.A for step in steps]),
-        np.stack([step.A_between for step in steps]),
-        np.stack([step.after.A for step in steps]),
-    )
+    before, between, after = zip(*(step.matrices(family) for step in steps), strict=True)
+    A = np.stack(before), np.stack(between), np.stack(after)
     ends = np.array(
         [(s.before.values, s.after.values[order]) for s, order in zip(steps, orders, strict=True)]
     )
@@ -175,13 +178,22 @@ def find_meetings(
     `columns` are those of the first centres; the others (of centres (5, b)) are lower halves.
     """
     narrow = [_narrow(step, columns[i], columns[j]) for i, j in _pairs(contacts.narrow, columns)]
-    for i, j in _pairs(contacts.crossing, columns):
-        met = _meet(step, centres[:, i], centres[:, j], family)
-        if met is not None:
-            s, value = met
-            pair = columns[i], columns[j]
-            narrow.append(Meeting(kind="crossing", columns=pair, start=s, end=s, value=value))
-    return tuple(narrow)
+    found = (
+        find_meeting(step, (columns[i], columns[j]), (centres[:, i], centres[:, j]), family)
+        for i, j in _pairs(contacts.crossing, columns)
+    )
+    return (*narrow, *(one for one in found if one is not None))
+
+
+def find_meeting(
+    step: Step, columns: tuple[int, int], paths: tuple[ComplexArray, ComplexArray], family: Family
+) -> Meeting | None:
+    """Find where two eigenvalues cross whose ways (5,) come together; None where they do not."""
+    met = _meet(step, *paths, family)
+    if met is None:
+        return None
+    s, value = met
+    return Meeting(kind="crossing", columns=columns, start=s, end=s, value=value)
 
 
 def _narrow(step: Step, i: int, j: int) -> Meeting:

@@ -1,0 +1,173 @@
+"""Steps followed by eigenvectors and slopes: quick, and without a proof.
+
+Branches go on as their eigenvectors do. That is clear where hardly any eigenvector turns into
+another one over the step, and where no two branches come so close to each other, for what couples
+them, that they could turn away from each other within it. Two eigenvalues at a distance D(t) that
+are coupled by k, the root of c_ij c_ji, are
+
+    (lambda_i + lambda_j)/2 +- sqrt(D(t)^2/4 + k^2):
+
+while |k| is below |D|/2 all along, the root goes around zero as D does, so that they pass each
+other as they would without coupling. Over the step their vectors turn into each other by
+k (1/D_0 - 1/D_1), of which the overlap of both is the square. All other steps are doubtful.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from flexctl.checks import Array, ComplexArray
+from flexctl.loci.frames import NARROW, SAMPLES
+from flexctl.loci.spectrum import Spectrum, match_by_overlap, overlaps
+from flexctl.loci.steps import LEAST_OVERLAP, Family, Step, StepMatch, find_meeting
+
+OWN = 0.75  # least overlap of an eigenvector with itself one step on
+OTHER = 0.2  # greatest overlap with another one
+_FAR = 2.0  # times what two branches move against each other: farther apart, they do not meet
+_SAFETY = 4.0  # couplings may be so much less than the distance of branches that pass
+_BATCH = 64
+_TINY = float(np.finfo(float).tiny)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chords:
+    """Eigenvalues at the next parameters on both sides, in the order of the spectrum between.
+
+    `before` and `after` have for a parameter the next one and the eigenvalues (n,) there, as far
+    as they could be matched.
+    """
+
+    before: dict[float, tuple[float, ComplexArray]] = field(default_factory=dict)
+    after: dict[float, tuple[float, ComplexArray]] = field(default_factory=dict)
+
+    def keep(self, step: Step, order: Array, *, clear: bool) -> None:
+        """Note how a step is matched, `order` as in `StepMatch`, or that it is not `clear`."""
+        first, second = step.before, step.after
+        if not clear:
+            self.after.pop(first.s, None)
+            self.before.pop(second.s, None)
+            return
+        self.after[first.s] = second.s, second.values[order]
+        self.before[second.s] = first.s, first.values[np.argsort(order)]
+
+    def slope(self, spectrum: Spectrum) -> ComplexArray | None:
+        """Slopes (n,) of the eigenvalues by the chords on both sides, or on one; None without."""
+        s, values = spectrum.s, spectrum.values
+        ends = [side[s] for side in (self.before, self.after) if s in side]
+        chords = [(values - other) / (s - at) for at, other in ends]
+        if len(chords) < 2:
+            return chords[0] if chords else None
+        left, right = (abs(s - at) for at, _ in ends)
+        return (chords[0] * right + chords[1] * left) / (left + right)
+
+
+def follow_regular(steps: Sequence[Step], chords: Chords, family: Family) -> list[StepMatch]:
+    """Follow steps at whose ends all eigenvalues are distinct, and as many real ones at both.
+
+    Every one is either followed, without a proof, or doubtful. `chords` are completed by theirs.
+    """
+    matched = [
+        one
+        for first in range(0, len(steps), _BATCH)
+        for one in _match(steps[first : first + _BATCH])
+    ]
+    for step, (order, overlap) in zip(steps, matched, strict=True):
+        chords.keep(step, order, clear=bool(np.diagonal(overlap).min() > LEAST_OVERLAP))
+    return [
+        _passing(step, order, overlap, chords, family)
+        for step, (order, overlap) in zip(steps, matched, strict=True)
+    ]
+
+
+def _match(steps: Sequence[Step]) -> list[tuple[Array, Array]]:
+    """Orders (n,) of steps, and the sizes (n, n) of overlaps in it; of vectors with themselves Re."""
+    V0, W0, V1, W1 = (
+        np.stack(parts)
+        for parts in zip(
+            *((s.before.V, s.before.W, s.after.V, s.after.W) for s in steps), strict=True
+        )
+    )
+    found = []
+    for step, Q in zip(steps, overlaps(V0, W0, V1, W1), strict=True):
+        order = match_by_overlap(step.before, Q)
+        own = Q[:, order]
+        overlap = np.abs(own)
+        np.fill_diagonal(overlap, np.diagonal(own).real)
+        found.append((order, overlap))
+    return found
+
+
+def _passing(
+    step: Step, order: Array, overlap: Array, chords: Chords, family: Family
+) -> StepMatch:
+    """Judge whether vectors go on in a step, and branches pass each other clearly."""
+    turning = np.diagonal(overlap) < OWN
+    turning |= (overlap > OTHER).sum(axis=1) > (np.diagonal(overlap) > OTHER)
+    if turning.any():
+        return StepMatch(order=order, doubtful=tuple(np.flatnonzero(turning).tolist()))
+    first, second = step.before.values, step.after.values[order]
+    start, end = chords.slope(step.before), chords.slope(step.after)
+    assert start is not None
+    assert end is not None
+    slopes = step.width * start, step.width * end[order]
+    m = step.before.n_real + step.before.n_pairs  # of pairs one half is enough
+    i, j = _near(first, second, slopes, m)
+    if not len(i):
+        return StepMatch(order=order, proven=False)
+    paths = _hermite(first, second, slopes)
+    D = paths[:, i] - paths[:, j]
+    least, error = _least(D)
+    motion = np.abs(D[-1] - D[0])
+    size = np.minimum(np.abs(first[i]), np.abs(first[j]))
+    turned = np.sqrt(overlap[i, j])
+    coupling = turned * np.abs(D[0] * D[-1]) / np.maximum(motion, _TINY)
+    negligible = coupling <= NARROW * size
+    passing = ((D * D[0].conj()).real < np.abs(D * D[0]) / 2).any(axis=0)
+    doubt = passing & (_SAFETY * coupling > np.maximum(least - error, 0.0)) & ~negligible
+    if doubt.any():
+        columns = {*i[doubt].tolist(), *j[doubt].tolist()}
+        return StepMatch(order=order, doubtful=tuple(sorted(columns)), proven=False)
+    met = negligible & (least <= error + NARROW * size) & (j < m)
+    meetings = (
+        find_meeting(step, (a, b), (paths[:, a], paths[:, b]), family)
+        for a, b in zip(i[met].tolist(), j[met].tolist(), strict=True)
+    )
+    found = tuple(one for one in meetings if one is not None)
+    return StepMatch(order=order, meetings=found, proven=False)
+
+
+def _near(
+    first: ComplexArray, second: ComplexArray, slopes: tuple[ComplexArray, ComplexArray], m: int
+) -> tuple[Array, Array]:
+    """Pairs i < j of columns, i < m, that are no farther apart than they move several times."""
+
+    def apart(x: ComplexArray) -> Array:
+        return np.abs(x[:m, None] - x)
+
+    distance = np.minimum(apart(first), apart(second))
+    motion = np.maximum(np.maximum(apart(slopes[0]), apart(slopes[1])), apart(second - first))
+    i, j = np.nonzero(distance <= _FAR * motion)
+    above = i < j
+    return i[above], j[above]
+
+
+def _hermite(
+    first: ComplexArray, second: ComplexArray, slopes: tuple[ComplexArray, ComplexArray]
+) -> ComplexArray:
+    """Values (5, n) at the samples of a step of cubics with these ends and slopes over it."""
+    t = SAMPLES[:, None]
+    chord = second - first
+    bow = (1 - t) * (slopes[0] - chord) - t * (slopes[1] - chord)
+    return first + t * chord + t * (1 - t) * bow
+
+
+def _least(D: ComplexArray) -> tuple[Array, Array]:
+    """Least of distances D (5, k), straight between samples, and its error."""
+    start, way = D[:-1], np.diff(D, axis=0)
+    square = np.maximum(np.abs(way) ** 2, _TINY)
+    t = np.clip(-(start * way.conj()).real / square, 0, 1)
+    least = np.abs(start + t * way).min(axis=0)
+    return least, np.abs(np.diff(way, axis=0)).max(axis=0) / 4
