@@ -19,12 +19,14 @@ from flexctl.loci.following import Chords, follow_regular
 from flexctl.loci.spectrum import Spectrum, find_spectra, match_by_value
 from flexctl.loci.steps import Step, StepMatch, join_regular
 
+Range = tuple[float, float]
+
 _LEAST = 1e-12  # share of the whole range that a step is not halved below
 _MOST = 20_000  # matrices; steps still in doubt are then unsafe
 _ASIDE = (0.0, 0.618e-4, -0.618e-4)  # shares of a step, where eigenvalues happen to coincide
 _MIDDLES = (0.5, 0.382, 0.618)
 _BATCH = 64
-_QUICK = 6
+_FOLLOWED = 6  # halvings of a step in doubt before it is to be proven
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +50,8 @@ class Branches:
         At every s, the sets of branches that round-off cannot tell apart.
     n_matrices
         How many matrices were asked for.
+    unproven
+        Ranges of s in which branches were followed by their eigenvectors, without a proof.
     """
 
     s: Array
@@ -57,15 +61,14 @@ class Branches:
     events: tuple[LocusEvent, ...]
     together: tuple[tuple[tuple[int, ...], ...], ...]
     n_matrices: int
+    unproven: tuple[Range, ...] = ()
 
     def at(self, s: Array) -> ComplexArray:
         """Eigenvalues (p, n) at the points of `s` nearest to parameters (p,)."""
         return self.values[np.abs(np.asarray(s)[:, None] - self.s).argmin(axis=1)]
 
 
-def follow(
-    family: Callable[[float], Array], grid: Array, *, proven: bool = False
-) -> Branches:
+def follow(family: Callable[[float], Array], grid: Array, *, proven: bool = False) -> Branches:
     """Join the eigenvalues of A(s) into branches that are continuous in s.
 
     Parameters
@@ -74,6 +77,8 @@ def follow(
         Real matrix A(s) (n, n), smooth over the range of the grid.
     grid
         Ascending parameters (k,), two at least; steps between them are halved where they must be.
+    proven
+        Whether every step is to be proven; else only those that following leaves in doubt.
 
     Returns
     -------
@@ -89,7 +94,7 @@ def follow(
     grid = _checked(grid)
     cache = _Family.over(family, grid)
     nodes = _nodes(cache, grid)
-    judge = _Judge(family=cache, quick=0 if proven else _QUICK)
+    judge = _Judge(family=cache, halvings=0 if proven else _FOLLOWED)
     joined = _join(judge, nodes, _LEAST * (grid[-1] - grid[0]))
     return _compose(cache, grid, joined)
 
@@ -193,20 +198,20 @@ def _halves(family: _Family, step: Step) -> tuple[Step, Step]:
 class _Judge:
     """Judges steps: follows eigenvectors first, and proves what remains in doubt.
 
-    Steps that were halved less than `quick` times are only halved where they are in doubt.
+    Steps in doubt are to be proven after so many `halvings`; with none every step is.
     """
 
     family: _Family
-    quick: int
+    halvings: int
     chords: Chords = field(default_factory=Chords)
 
     def __call__(self, steps: Sequence[Step], level: int) -> list[StepMatch]:
         matches: dict[int, StepMatch] = {}
         regular = [k for k, step in enumerate(steps) if _regular(step)]
-        if self.quick:
+        if self.halvings:
             followed = follow_regular([steps[k] for k in regular], self.chords, self.family)
             matches = dict(zip(regular, followed, strict=True))
-            regular = [k for k in regular if not matches[k].safe and level >= self.quick]
+            regular = [k for k in regular if not matches[k].safe and level >= self.halvings]
         for first in range(0, len(regular), _BATCH):
             batch = regular[first : first + _BATCH]
             judged = join_regular([steps[k] for k in batch], self.family)
@@ -239,7 +244,19 @@ def _compose(family: _Family, grid: Array, joined: Sequence[tuple[Step, StepMatc
         events=merge_events(events),
         together=tuple(row.together for row in rows),
         n_matrices=len(family.known),
+        unproven=_unproven(joined),
     )
+
+
+def _unproven(joined: Sequence[tuple[Step, StepMatch]]) -> tuple[Range, ...]:
+    """Ranges that the steps without a proof make up; of unsafe steps events tell."""
+    ranges: list[Range] = []
+    for step, match in joined:
+        if match.safe and not match.proven:
+            touches = ranges and ranges[-1][1] == step.before.s
+            start = ranges.pop()[0] if touches else step.before.s
+            ranges.append((start, step.after.s))
+    return tuple(ranges)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,16 +12,13 @@ import numpy as np
 import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.loci.branches import Branches, follow
+from flexctl.loci.branches import Branches, Range, follow
 from flexctl.loci.sources import Source
 from flexctl.loop import ON_AXIS
 
 _EXACT = 1e-9  # of the range of the parameter
 _SAME = 1e-6  # of an eigenvalue: how far it is from itself by round-off, and no other is
 _NOISE = 1e-12  # of the largest eigenvalue: below, the sign of a real part means nothing
-
-
-Range = tuple[float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +47,7 @@ class AxisCrossing:
 
 
 def find_crossings(
-    source: Source, joined: Branches
+    source: Source, joined: Branches, *, proven: bool
 ) -> tuple[tuple[AxisCrossing, ...], tuple[Range, ...]]:
     """Locate where branches cross the imaginary axis, and the ranges of s where none is unstable.
 
@@ -76,6 +73,7 @@ def find_crossings(
             bracket = _Bracket(
                 source=source,
                 matrix=matrix,
+                proven=proven,
                 s=(float(joined.s[a]), float(joined.s[b])),
                 values=(complex(joined.values[a, column]), complex(joined.values[b, column])),
             )
@@ -124,6 +122,7 @@ class _Bracket:
 
     source: Source
     matrix: Callable[[float], Array]
+    proven: bool
     s: tuple[float, float]
     values: tuple[complex, complex]
 
@@ -160,7 +159,7 @@ class _Bracket:
         return float(root)
 
     def _followed(self, s: float) -> complex:
-        part = follow(self.matrix, np.array([self.s[0], s, self.s[1]]))
+        part = follow(self.matrix, np.array([self.s[0], s, self.s[1]]), proven=self.proven)
         k = int(np.abs(part.values[0] - self.values[0]).argmin())
         return complex(part.at(np.array([s]))[0, k])
 

@@ -11,8 +11,8 @@ import numpy as np
 import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.loci.branches import Branches, follow
-from flexctl.loci.crossings import AxisCrossing, Range, find_crossings
+from flexctl.loci.branches import Branches, Range, follow
+from flexctl.loci.crossings import AxisCrossing, find_crossings
 from flexctl.loci.events import LocusEvent
 from flexctl.loci.labels import Labels, label_branches, numbers
 from flexctl.loci.sources import Source
@@ -143,6 +143,8 @@ class Loci(Summary):
         Where branches meet or could not be joined safely; they name indices of `branches`.
     n_matrices
         How many loops were linearised.
+    unproven
+        Ranges of s in which branches were followed by their eigenvectors, without a proof.
     crossings
         Where branches cross the imaginary axis, in the order of s.
     stable
@@ -164,6 +166,7 @@ class Loci(Summary):
     branches: tuple[Branch, ...]
     events: tuple[LocusEvent, ...]
     n_matrices: int
+    unproven: tuple[Range, ...] = ()
     crossings: tuple[AxisCrossing, ...] = ()
     stable: tuple[Range, ...] = ()
     at_design: ComplexArray | None = None
@@ -189,13 +192,23 @@ class Loci(Summary):
         return dominant(self.branches)
 
     @property
+    def proven(self) -> float:
+        """Part of the range [-] in which branches are proven to be continued rightly."""
+        return 1.0 - sum(b - a for a, b in self.unproven) / float(self.s[-1] - self.s[0])
+
+    @property
     def unsafe(self) -> tuple[LocusEvent, ...]:
         """Events across which branches could not be joined safely."""
         return tuple(event for event in self.events if event.kind == "unsafe")
 
 
 def trace_loci(
-    source: Source, grid: Array, *, design_value: float | None = None, fields: bool = False
+    source: Source,
+    grid: Array,
+    *,
+    design_value: float | None = None,
+    fields: bool = False,
+    proven: bool = False,
 ) -> Loci:
     """Follow the eigenvalues of a family of loops over a grid of its parameter (k,), ascending.
 
@@ -209,50 +222,53 @@ def trace_loci(
         Of the parameter; eigenvalues there are found besides.
     fields
         Whether to keep what every branch moves, by which `match_branches` compares discretisations.
+    proven
+        Whether to prove every step: see `follow`.
 
     Raises
     ------
     InputError
         As `follow`.
     """
-    joined = follow(source.matrix, grid)
+    joined = follow(source.matrix, grid, proven=proven)
     labels = label_branches(joined, source.names)
     at = np.searchsorted(joined.s, grid)
     values = source.in_time(joined.values[at], grid)
     order = _slow_first(values[0])
-    crossings, stable = find_crossings(source, joined)
+    crossings, stable = find_crossings(source, joined, proven=proven)
     return Loci(
         parameter=source.parameter,
         s=grid,
         branches=_branches(order, numbers(joined, labels), values, labels),
         events=tuple(_in_time(source, event, order) for event in joined.events),
         n_matrices=joined.n_matrices,
+        unproven=joined.unproven,
         nodes=joined.s,
         node_values=source.in_time(joined.values, joined.s)[:, order],
         crossings=tuple(replace(one, branch=order.index(one.branch)) for one in crossings),
         stable=stable,
-        at_design=_at_design(source, joined, design_value, order),
+        at_design=_at_design(source, joined, design_value, order, proven=proven),
         fields=_fields(source, grid, joined.right[at][:, :, order]) if fields else None,
     )
 
 
 def _at_design(
-    source: Source, joined: Branches, value: float | None, order: list[int]
+    source: Source, joined: Branches, value: float | None, order: list[int], *, proven: bool
 ) -> ComplexArray | None:
     """Eigenvalues (n,) at the design value, followed from the nodes beside it."""
     if value is None or not joined.s[0] <= value <= joined.s[-1]:
         return None
-    values = _followed_to(source, joined, value)
+    values = _followed_to(source, joined, value, proven=proven)
     rates: ComplexArray = source.in_time(values[None], np.array([value]))[0]
     return rates[order]
 
 
-def _followed_to(source: Source, joined: Branches, value: float) -> ComplexArray:
+def _followed_to(source: Source, joined: Branches, value: float, *, proven: bool) -> ComplexArray:
     after = int(np.searchsorted(joined.s, value))
     if joined.s[after] == value:
         return joined.values[after]
     between = np.array([joined.s[after - 1], value, joined.s[after]])
-    part = follow(source.matrix, between)
+    part = follow(source.matrix, between, proven=proven)
     distance = np.abs(joined.values[after - 1][:, None] - part.values[0])
     columns = scipy.optimize.linear_sum_assignment(distance)[1]
     return part.at(between[1:2])[0, columns]

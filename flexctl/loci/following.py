@@ -83,7 +83,7 @@ def follow_regular(steps: Sequence[Step], chords: Chords, family: Family) -> lis
 
 
 def _match(steps: Sequence[Step]) -> list[tuple[Array, Array]]:
-    """Orders (n,) of steps, and the sizes (n, n) of overlaps in it; of vectors with themselves Re."""
+    """Match steps: orders (n,), and in them the sizes (n, n) of overlaps, real on the diagonal."""
     V0, W0, V1, W1 = (
         np.stack(parts)
         for parts in zip(
@@ -100,9 +100,7 @@ def _match(steps: Sequence[Step]) -> list[tuple[Array, Array]]:
     return found
 
 
-def _passing(
-    step: Step, order: Array, overlap: Array, chords: Chords, family: Family
-) -> StepMatch:
+def _passing(step: Step, order: Array, overlap: Array, chords: Chords, family: Family) -> StepMatch:
     """Judge whether vectors go on in a step, and branches pass each other clearly."""
     turning = np.diagonal(overlap) < OWN
     turning |= (overlap > OTHER).sum(axis=1) > (np.diagonal(overlap) > OTHER)

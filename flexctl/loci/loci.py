@@ -34,6 +34,7 @@ def eigenvalue_loci(
     scaled: bool = False,
     redesign: bool = False,
     points: int = 101,
+    proven: bool = False,
     true_arm: Arm | str | Path | None = None,
     truth_basis: BasisChoice | None = None,
     design_basis: BasisChoice | None = None,
@@ -62,6 +63,10 @@ def eigenvalue_loci(
         always is.
     points
         Number of values of the parameter; steps between them are refined as they must be.
+    proven
+        Whether to prove that every branch is continued rightly; by default branches are followed by
+        their eigenvectors and only what that leaves in doubt is proven. `Loci.unproven` has the
+        ranges without a proof.
     true_arm, truth_basis, design_basis
         As in `compare`; not of a closed loop, which has them.
     truth_set
@@ -101,6 +106,7 @@ def eigenvalue_loci(
         truth_set=tuple(truth_set),
         points=_checked_points(points),
         fields=fields,
+        proven=proven,
         say=progress or (lambda _words: None),
     )
     if over is None:
@@ -192,6 +198,7 @@ class _Study:
     truth_set: tuple[str, ...]
     points: int
     fields: bool
+    proven: bool
     say: Callable[[str], None]
 
     def along(self, motion: Motion | None) -> EigenvalueLoci:
@@ -266,7 +273,9 @@ class _Study:
         return close_loop(controller, true_arm, setup.truth_basis)
 
     def _trace(self, source: Source, grid: Array, design_value: float | None = None) -> Loci:
-        return trace_loci(source, grid, design_value=design_value, fields=self.fields)
+        return trace_loci(
+            source, grid, design_value=design_value, fields=self.fields, proven=self.proven
+        )
 
     def _record(self, loci: Loci, **facts: Any) -> EigenvalueLoci:
         setup = self.subject.setup

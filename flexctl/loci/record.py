@@ -8,7 +8,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.loci.crossings import AxisCrossing, Range
+from flexctl.loci.branches import Range
+from flexctl.loci.crossings import AxisCrossing
 from flexctl.loci.family import Branch, Loci
 from flexctl.loop import damping_ratios
 from flexctl.model import BasisChoice

@@ -43,7 +43,7 @@ class Step:
         return self.after.s - self.before.s
 
     def matrices(self, family: Family) -> tuple[Array, Array, Array]:
-        """A (n, n) at the beginning, half way and at the end."""
+        """Return A (n, n) at the beginning, half way and at the end."""
         return self.before.A, family((self.before.s + self.after.s) / 2), self.after.A
 
 

@@ -282,6 +282,10 @@ class TrackOptions(LoopOptions):
         "--redesign",
         "With --over, redesign the controller for each value, as over a number of the design.",
     )
+    proven: bool = _flag(
+        "--proven",
+        "Prove that every branch is continued rightly, also where there is no doubt; slower.",
+    )
     all: bool = _flag("--all", "With --plot, draw all branches, not the dominant ones.")
     beside: tuple[str, ...] = _several(
         "--beside",

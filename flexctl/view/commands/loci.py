@@ -55,6 +55,7 @@ def track_design(options: TrackOptions, model: str, word: str) -> Result:
                 motion=records[0].motion if records else options.motion,
                 redesign=options.redesign,
                 points=options.points,
+                proven=options.proven,
                 truth_basis=truth_basis(arm, basis, own),
                 design_basis=basis,
                 truth_set=options.truth_set,

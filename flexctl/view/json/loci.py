@@ -30,6 +30,8 @@ def loci_json(record: EigenvalueLoci) -> dict[str, Any]:
             "frozen_stability_limits": _limits(frozen) if frozen else [],
             "stable_ranges": record.stable,
             "n_matrices": loci.n_matrices,
+            "unproven": loci.unproven,
+            "frozen_unproven": frozen.unproven if frozen else [],
             "no_rest_from": record.no_rest_above,
             "no_rest_below": record.no_rest_below,
             "assumptions": [assumed_words(record)],
@@ -38,7 +40,7 @@ def loci_json(record: EigenvalueLoci) -> dict[str, Any]:
     )
 
 
-_OWN = ("basis", "truth", "branches", "frozen", "places", "frozen_places", "n_matrices")
+_OWN = ("basis", "truth", "branches", "frozen", "places", "frozen_places", "n_matrices", "unproven")
 
 
 def beside_json(answer: dict[str, Any], matches: tuple[MatchedBranch, ...]) -> dict[str, Any]:

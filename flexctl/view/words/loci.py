@@ -37,9 +37,7 @@ def verdict_words(record: EigenvalueLoci) -> str:
     families = [loci, *([frozen] if frozen and frozen is not loci else [])]
     unsafe = [event for family in families for event in family.unsafe]
     labels = [_doubt(event, family) for family in families for event in family.unsafe]
-    sure = (
-        _doubts(labels, unsafe[0].why) if unsafe else "All branches were continued unambiguously."
-    )
+    sure = _doubts(labels, unsafe[0].why) if unsafe else _sure(families)
     if all(np.ptp(one.values) <= STILL * one.frequency.max() for one in loci.branches):
         sure = f"No eigenvalue depends on {record.parameter} there."
     slowest = max(loci.branches, key=lambda one: float(one.values.real.max()))
@@ -49,6 +47,16 @@ def verdict_words(record: EigenvalueLoci) -> str:
     state = "Fastest growth" if rate > 0 else "Slowest decay"
     decay = f"{state}: {branch_words(slowest)}, {abs(rate):.3g} 1/s at {at}."
     return f"{stability_words(record)} {decay} {sure}"
+
+
+def _sure(families: Sequence[Loci]) -> str:
+    """Say how all branches were continued, and how much of it is proven."""
+    if not any(family.unproven for family in families):
+        return "All branches were continued unambiguously."
+    return (
+        "All branches were continued by their eigenvectors, without doubt but without a proof "
+        "(--proven adds it)."
+    )
 
 
 def _doubt(event: LocusEvent, family: Loci) -> str:
