@@ -47,7 +47,7 @@ class AxisCrossing:
 
 
 def find_crossings(
-    source: Source, joined: Branches, *, proven: bool
+    source: Source, joined: Branches, *, proven: bool = False
 ) -> tuple[tuple[AxisCrossing, ...], tuple[Range, ...]]:
     """Locate where branches cross the imaginary axis, and the ranges of s where none is unstable.
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.loci.frames import NARROW, SAMPLES
+from flexctl.loci.frames import BENT, NARROW, NEGLIGIBLE, ROUND_OFF, SAMPLES, SMALL
 from flexctl.loci.spectrum import Spectrum, match_by_overlap, overlaps
 from flexctl.loci.steps import LEAST_OVERLAP, Family, Step, StepMatch, find_meeting
 
@@ -112,29 +112,42 @@ def _passing(step: Step, order: Array, overlap: Array, chords: Chords, family: F
     assert end is not None
     slopes = step.width * start, step.width * end[order]
     m = step.before.n_real + step.before.n_pairs  # of pairs one half is enough
+    paths = _hermite(first, second, slopes)
+    rough = _bent(paths)
+    if rough.any():
+        return StepMatch(order=order, doubtful=tuple(np.flatnonzero(rough).tolist()))
     i, j = _near(first, second, slopes, m)
     if not len(i):
         return StepMatch(order=order, proven=False)
-    paths = _hermite(first, second, slopes)
     D = paths[:, i] - paths[:, j]
     least, error = _least(D)
     motion = np.abs(D[-1] - D[0])
     size = np.minimum(np.abs(first[i]), np.abs(first[j]))
     turned = np.sqrt(overlap[i, j])
     coupling = turned * np.abs(D[0] * D[-1]) / np.maximum(motion, _TINY)
-    negligible = coupling <= NARROW * size
+    negligible = coupling <= _round_off(step, order, i, j) + NEGLIGIBLE * size
     passing = ((D * D[0].conj()).real < np.abs(D * D[0]) / 2).any(axis=0)
-    doubt = passing & (_SAFETY * coupling > np.maximum(least - error, 0.0)) & ~negligible
+    room = np.maximum(least - error, 0.0)
+    narrow = least <= NARROW * size
+    doubt = (narrow | passing & (_SAFETY * coupling > room)) & ~negligible
     if doubt.any():
         columns = {*i[doubt].tolist(), *j[doubt].tolist()}
         return StepMatch(order=order, doubtful=tuple(sorted(columns)), proven=False)
-    met = negligible & (least <= error + NARROW * size) & (j < m)
-    meetings = (
-        find_meeting(step, (a, b), (paths[:, a], paths[:, b]), family)
-        for a, b in zip(i[met].tolist(), j[met].tolist(), strict=True)
-    )
-    found = tuple(one for one in meetings if one is not None)
-    return StepMatch(order=order, meetings=found, proven=False)
+    met = negligible & (narrow | (least <= error)) & (j < m)
+    meetings = []
+    for a, b in zip(i[met].tolist(), j[met].tolist(), strict=True):
+        meeting = find_meeting(step, (a, b), (paths[:, a], paths[:, b]), family)
+        if meeting is None:  # they pass each other by, or their ways are not known well enough
+            return StepMatch(order=order, doubtful=(a, b), proven=False)
+        meetings.append(meeting)
+    return StepMatch(order=order, meetings=tuple(meetings), proven=False)
+
+
+def _round_off(step: Step, order: Array, i: Array, j: Array) -> Array:
+    """Size (k,) of the coupling of pairs that round-off makes, in units that balance it."""
+    ends = (step.before, slice(None)), (step.after, order)
+    noise = [end.norm * np.sqrt(c[i] * c[j]) for end, at in ends for c in [end.condition[at]]]
+    return ROUND_OFF * np.maximum(*noise)
 
 
 def _near(
@@ -150,6 +163,13 @@ def _near(
     i, j = np.nonzero(distance <= _FAR * motion)
     above = i < j
     return i[above], j[above]
+
+
+def _bent(paths: ComplexArray) -> Array:
+    """Tell of ways (5, n) whether they are far from straight, (n,): A may be rough there."""
+    straight = paths[0] + SAMPLES[:, None] * (paths[-1] - paths[0])
+    size = np.abs(paths).max(axis=0)
+    return np.abs(paths - straight).max(axis=0) > BENT * np.maximum(size, SMALL * size.max())
 
 
 def _hermite(

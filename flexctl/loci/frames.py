@@ -23,7 +23,7 @@ UNSEEN = 0.25  # share of what the second difference of A adds that its higher o
 NEGLIGIBLE = 1e-12  # couplings both ways below this share of an eigenvalue are none
 NARROW = 1e-9  # eigenvalues that pass at less than this share of their size might as well cross
 BENT = 0.02  # share of an eigenvalue by which its way may be off a straight line in a step
-_SMALL = 1e-6  # of the largest eigenvalue: below, one is as good as none in this
+SMALL = 1e-6  # of the largest eigenvalue: below, one is as good as none in this
 _FAR = 1e100
 _ITERATIONS = 8
 _REFINEMENTS = 8
@@ -183,7 +183,7 @@ def bent(centres: ComplexArray) -> Array:
     """Tell of centres (K, 5, n) whether their way is far from straight, (K, n): a jump may hide."""
     off = np.abs(centres[:, 2] - (centres[:, 0] + centres[:, 4]) / 2)
     size = np.abs(centres).max(axis=1)
-    return off > BENT * np.maximum(size, _SMALL * size.max(axis=1, keepdims=True))
+    return off > BENT * np.maximum(size, SMALL * size.max(axis=1, keepdims=True))
 
 
 def isolating_discs(

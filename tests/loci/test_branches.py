@@ -1,14 +1,20 @@
 """Branches of eigenvalues: closed forms, invariances, coarse grids against fine ones."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from flexctl.errors import InputError
 from flexctl.loci import branches
 from flexctl.loci import spectrum as spectrum_module
-from flexctl.loci.branches import follow
 
 GRIDS = (3, 4, 11, 100)  # 3 and 11 have a point at 1/2, where things happen
+
+
+@pytest.fixture(params=[False, True], ids=["followed", "proven"])
+def follow(request):
+    return partial(branches.follow, proven=request.param)
 
 
 def unsafe(found):
@@ -61,7 +67,7 @@ def kinds(branches):
 
 
 @pytest.mark.parametrize("points", GRIDS)
-def test_uncoupled_oscillators_cross(points):
+def test_uncoupled_oscillators_cross(follow, points):
     found = follow(lambda s: oscillators((1 + s, 0.01), (2 - s, 0.01)), np.linspace(0, 1, points))
 
     exact = np.array([pair(1 + found.s, 0.01), pair(2 - found.s, 0.01)]).T
@@ -72,7 +78,7 @@ def test_uncoupled_oscillators_cross(points):
 
 @pytest.mark.parametrize("points", [3, 4, 6, 20])
 @pytest.mark.parametrize("start", [0.05, 0.1, 0.2])
-def test_a_crossing_on_ways_that_bend_has_its_place(points, start):
+def test_a_crossing_on_ways_that_bend_has_its_place(follow, points, start):
     T = np.array([[1.0, 0.4, -0.2], [0.3, 1.0, 0.5], [-0.6, 0.1, 1.0]])
 
     def family(s):
@@ -86,7 +92,7 @@ def test_a_crossing_on_ways_that_bend_has_its_place(points, start):
 
 
 @pytest.mark.parametrize("points", GRIDS)
-def test_crossing_subspaces_that_turn_are_followed_through(points):
+def test_crossing_subspaces_that_turn_are_followed_through(follow, points):
     found = follow(
         lambda s: turned(oscillators((1 + s, 0.01), (2 - s, 0.01)), 2 * s),
         np.linspace(0, 1, points),
@@ -98,7 +104,7 @@ def test_crossing_subspaces_that_turn_are_followed_through(points):
 
 
 @pytest.mark.parametrize("points", GRIDS)
-def test_an_oscillator_driven_by_another_is_crossed_though_their_vectors_coalesce(points):
+def test_an_oscillator_driven_by_another_is_crossed_though_their_vectors_coalesce(follow, points):
     def family(s):
         A = oscillators((1 + s, 0.3), (2 - s, 0.3))
         A[2:, :2] = 1.0
@@ -113,7 +119,7 @@ def test_an_oscillator_driven_by_another_is_crossed_though_their_vectors_coalesc
 
 @pytest.mark.parametrize("coupling", [1e-1, 1e-2, 1e-4, 1e-6, 1e-8])
 @pytest.mark.parametrize("points", GRIDS)
-def test_coupled_beams_veer_however_weak_their_spring(points, coupling):
+def test_coupled_beams_veer_however_weak_their_spring(follow, points, coupling):
     found = follow(lambda s: two_beams(s, coupling), np.linspace(0, 1, points))
 
     exact = two_beam_frequencies(found.s, coupling).T
@@ -123,7 +129,7 @@ def test_coupled_beams_veer_however_weak_their_spring(points, coupling):
 
 @pytest.mark.parametrize("back", [1e-8, 1e-12, 1e-13])
 @pytest.mark.parametrize("points", [2, 11])
-def test_a_veering_by_a_strong_and_a_weak_coupling_is_no_crossing(points, back):
+def test_a_veering_by_a_strong_and_a_weak_coupling_is_no_crossing(follow, points, back):
     Q = np.linalg.qr(np.random.default_rng(1).standard_normal((2, 2)))[0]
     found = follow(
         lambda s: Q @ np.array([[1 + s, 1], [back, 2 - s]]) @ Q.T, np.linspace(0, 1, points)
@@ -137,7 +143,7 @@ def test_a_veering_by_a_strong_and_a_weak_coupling_is_no_crossing(points, back):
 
 @pytest.mark.parametrize("back", [1e-11, 1e-13])
 @pytest.mark.parametrize("points", [2, 11])
-def test_a_weak_coupling_back_makes_a_pair_of_what_would_cross(points, back):
+def test_a_weak_coupling_back_makes_a_pair_of_what_would_cross(follow, points, back):
     Q = np.linalg.qr(np.random.default_rng(1).standard_normal((2, 2)))[0]
     found = follow(
         lambda s: Q @ np.array([[1 + s, 1], [-back, 2 - s]]) @ Q.T, np.linspace(0, 1, points)
@@ -152,7 +158,7 @@ def test_a_weak_coupling_back_makes_a_pair_of_what_would_cross(points, back):
 
 
 @pytest.mark.parametrize("points", GRIDS)
-def test_what_veers_nearer_than_can_be_told_from_a_crossing_is_unsafe(points):
+def test_what_veers_nearer_than_can_be_told_from_a_crossing_is_unsafe(follow, points):
     found = follow(lambda s: two_beams(s, 1e-10), np.linspace(0, 1, points))
 
     assert kinds(found) == ["unsafe"]
@@ -163,7 +169,7 @@ def test_what_veers_nearer_than_can_be_told_from_a_crossing_is_unsafe(points):
 @pytest.mark.parametrize("points", GRIDS)
 @pytest.mark.parametrize("coupling", [0.0, 1e-3])
 def test_the_order_of_eigenvalues_and_lengths_of_vectors_do_not_matter(
-    monkeypatch, points, coupling
+    follow, monkeypatch, points, coupling
 ):
     rng = np.random.default_rng(points)
     solve = np.linalg.eig
@@ -186,7 +192,7 @@ def test_the_order_of_eigenvalues_and_lengths_of_vectors_do_not_matter(
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_order_and_units_of_states_do_not_matter(seed):
+def test_the_order_and_units_of_states_do_not_matter(follow, seed):
     rng = np.random.default_rng(seed)
     family, grid = random_family(seed), np.linspace(0, 1, 6)
     n = len(family(0.0))
@@ -200,7 +206,7 @@ def test_the_order_and_units_of_states_do_not_matter(seed):
 
 
 @pytest.mark.parametrize("points", GRIDS)
-def test_two_real_eigenvalues_break_away_where_a_quadratic_says(points):
+def test_two_real_eigenvalues_break_away_where_a_quadratic_says(follow, points):
     found = follow(lambda s: np.array([[0, 1], [-s, -2.0]]), np.linspace(0, 2, points))
 
     root = np.sqrt(1 - found.s + 0j)
@@ -212,7 +218,7 @@ def test_two_real_eigenvalues_break_away_where_a_quadratic_says(points):
 
 
 @pytest.mark.parametrize("points", GRIDS)
-def test_a_pair_breaks_in_and_its_upper_half_becomes_the_greater(points):
+def test_a_pair_breaks_in_and_its_upper_half_becomes_the_greater(follow, points):
     found = follow(lambda s: np.array([[0, 1], [s - 2, -2.0]]), np.linspace(0, 2, points))
 
     root = np.sqrt(found.s - 1 + 0j)
@@ -221,7 +227,7 @@ def test_a_pair_breaks_in_and_its_upper_half_becomes_the_greater(points):
 
 
 @pytest.mark.parametrize("points", GRIDS)
-def test_a_root_locus_breaks_away_where_its_gain_is_greatest(points):
+def test_a_root_locus_breaks_away_where_its_gain_is_greatest(follow, points):
     # k / (p (p + 2) (p + 5)): 3 p^2 + 14 p + 10 = 0 between 0 and -2
     found = follow(
         lambda k: np.array([[0, 1, 0], [0, 0, 1], [-k, -10.0, -7]]), np.linspace(0, 50, points)
@@ -234,7 +240,7 @@ def test_a_root_locus_breaks_away_where_its_gain_is_greatest(points):
 
 
 @pytest.mark.parametrize("points", GRIDS)
-def test_a_pair_that_touches_the_real_axis_remains_a_pair(points):
+def test_a_pair_that_touches_the_real_axis_remains_a_pair(follow, points):
     found = follow(lambda s: np.array([[-1, s - 0.37], [0.37 - s, -1]]), np.linspace(0, 1, points))
 
     np.testing.assert_allclose(found.values[:, 0], -1 + 1j * np.abs(found.s - 0.37), atol=1e-12)
@@ -243,7 +249,7 @@ def test_a_pair_that_touches_the_real_axis_remains_a_pair(points):
 
 
 @pytest.mark.parametrize("points", GRIDS)
-def test_equal_joints_are_followed_together(points):
+def test_equal_joints_are_followed_together(follow, points):
     found = follow(lambda s: oscillators((1 + s, 0.1), (1 + s, 0.1)), np.linspace(0, 1, points))
 
     exact = pair(1 + found.s, 0.1)
@@ -253,7 +259,7 @@ def test_equal_joints_are_followed_together(points):
 
 
 @pytest.mark.parametrize("points", GRIDS)
-def test_equal_joints_break_away_together(points):
+def test_equal_joints_break_away_together(follow, points):
     found = follow(lambda s: np.kron(np.eye(2), [[0, 1], [-s, -2.0]]), np.linspace(0, 2, points))
 
     root = np.sqrt(1 - found.s + 0j)
@@ -263,7 +269,7 @@ def test_equal_joints_break_away_together(points):
 
 
 @pytest.mark.parametrize("points", GRIDS)
-def test_a_free_joint_keeps_its_two_zeros_beside_what_moves(points):
+def test_a_free_joint_keeps_its_two_zeros_beside_what_moves(follow, points):
     def family(s):
         A = np.ones((4, 4))
         A[:2] = [[0, 1, 0, 0], [0, 0, 0, 0]]
@@ -277,7 +283,7 @@ def test_a_free_joint_keeps_its_two_zeros_beside_what_moves(points):
     assert found.events == ()
 
 
-def test_eigenvalues_that_meet_on_every_point_of_the_grid_are_followed_through():
+def test_eigenvalues_that_meet_on_every_point_of_the_grid_are_followed_through(follow):
     def wave(s):
         return np.sin(4 * np.pi * s)
 
@@ -293,7 +299,7 @@ def test_eigenvalues_that_meet_on_every_point_of_the_grid_are_followed_through()
     np.testing.assert_allclose(own, exact, rtol=1e-9)
 
 
-def test_a_jump_of_the_matrix_is_said_where_it_is():
+def test_a_jump_of_the_matrix_is_said_where_it_is(follow):
     A, B = np.diag([1.0, 2, 3]), np.diag([2.0, 5, 9])
     B[0, 2] = B[2, 1] = 2.0
     found = follow(lambda s: A if s < 0.4321 else B, np.linspace(0, 1, 5))
@@ -305,14 +311,16 @@ def test_a_jump_of_the_matrix_is_said_where_it_is():
 
 
 @pytest.mark.parametrize("points", GRIDS)
-def test_a_pair_that_jumps_does_not_touch_the_real_axis(points):
+def test_a_pair_that_jumps_does_not_touch_the_real_axis(follow, points):
     found = follow(lambda s: oscillators((1 if s < 0.4321 else 3, 0.1)), np.linspace(0, 1, points))
 
     assert kinds(found) == ["unsafe"]
     assert found.events[0].start < 0.4321 <= found.events[0].end
 
 
-def test_a_pair_still_in_doubt_when_matrices_are_spent_does_not_touch_the_real_axis(monkeypatch):
+def test_a_pair_still_in_doubt_when_matrices_are_spent_does_not_touch_the_real_axis(
+    follow, monkeypatch
+):
     monkeypatch.setattr(branches, "_MOST", 3)
     found = follow(lambda s: oscillators((1 + 9 * s**4, 0.1)), np.linspace(0, 1, 3))
 
@@ -320,7 +328,7 @@ def test_a_pair_still_in_doubt_when_matrices_are_spent_does_not_touch_the_real_a
 
 
 @pytest.mark.parametrize("points", [2, *GRIDS])
-def test_a_pair_that_touches_zero_remains_a_pair(points):
+def test_a_pair_that_touches_zero_remains_a_pair(follow, points):
     found = follow(
         lambda s: np.diag([0.0, 0, -2]) + (s - 0.37) * np.array([[0, 1, 0], [-1, 0, 0], [0, 0, 1]]),
         np.linspace(0, 1, points),
@@ -332,7 +340,9 @@ def test_a_pair_that_touches_zero_remains_a_pair(points):
 
 @pytest.mark.parametrize("points", [2, *GRIDS])
 @pytest.mark.parametrize("slope", [10, 1000])
-def test_near_ones_that_move_fast_keep_their_order_on_a_point_where_others_cross(points, slope):
+def test_near_ones_that_move_fast_keep_their_order_on_a_point_where_others_cross(
+    follow, points, slope
+):
     apart = 1e-7 * slope * np.arange(3)
     others = np.sort(np.random.default_rng(points).permutation(3))
     exact = lambda s: np.array([s, 1 - s, *(5 + slope * s + apart[others])])  # noqa: E731
@@ -346,14 +356,14 @@ def test_near_ones_that_move_fast_keep_their_order_on_a_point_where_others_cross
     assert not unsafe(found)
 
 
-def test_eigenvalues_that_are_one_and_then_part_are_said_where_they_do():
+def test_eigenvalues_that_are_one_and_then_part_are_said_where_they_do(follow):
     found = follow(lambda s: np.diag([1, 1 + max(0.0, s - 0.3)]), np.linspace(0, 1, 5))
 
     assert unsafe(found)[0].start == pytest.approx(0.3, abs=1e-9)
     assert unsafe(found)[0].branches == (0, 1)
 
 
-def test_what_is_still_in_doubt_when_matrices_are_spent_is_unsafe(monkeypatch):
+def test_what_is_still_in_doubt_when_matrices_are_spent_is_unsafe(follow, monkeypatch):
     monkeypatch.setattr(branches, "_MOST", 20)
     found = follow(lambda s: two_beams(s, 1e-6), np.linspace(0, 1, 4))
 
@@ -362,12 +372,12 @@ def test_what_is_still_in_doubt_when_matrices_are_spent_is_unsafe(monkeypatch):
 
 
 @pytest.mark.parametrize("grid", [[0.0], [0.0, 0.0], [1.0, 0.0], [0.0, np.nan]])
-def test_a_grid_that_does_not_ascend_is_refused(grid):
+def test_a_grid_that_does_not_ascend_is_refused(follow, grid):
     with pytest.raises(InputError, match="grid"):
         follow(lambda s: np.eye(2) * s, np.array(grid))
 
 
-def test_a_matrix_that_is_not_finite_is_refused_with_its_parameter():
+def test_a_matrix_that_is_not_finite_is_refused_with_its_parameter(follow):
     with pytest.raises(InputError, match=r"A\(0.5\)"):
         follow(lambda s: np.array([[np.inf if s == 0.5 else s]]), np.linspace(0, 1, 3))
 
@@ -406,10 +416,11 @@ SEEDS = [*range(20), *(pytest.param(seed, marks=pytest.mark.slow) for seed in ra
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.slow_but("?")
-def test_a_coarse_grid_gives_the_branches_of_one_a_hundred_times_finer(seed):
+@pytest.mark.slow_but("*-?")
+def test_a_coarse_grid_gives_the_branches_of_one_a_hundred_times_finer(follow, seed):
     family, grid = random_family(seed), np.linspace(0, 1, 5)
-    coarse, fine = follow(family, grid), follow(family, np.linspace(0, 1, 401))
+    coarse = follow(family, grid)
+    fine = branches.follow(family, np.linspace(0, 1, 401), proven=True)
 
     size = np.abs(fine.values).max()
     np.testing.assert_allclose(coarse.at(grid), fine.at(grid), atol=1e-7 * size)
@@ -424,7 +435,7 @@ def test_a_coarse_grid_gives_the_branches_of_one_a_hundred_times_finer(seed):
 
 
 @pytest.mark.parametrize("seed", range(0, 12, 2))
-def test_branches_are_those_of_small_steps_to_the_nearest(seed):
+def test_branches_are_those_of_small_steps_to_the_nearest(follow, seed):
     family, grid = random_family(seed), np.linspace(0, 1, 5)
     found = follow(family, grid)
     small = np.linspace(0, 1, 4001)
@@ -440,7 +451,7 @@ def test_branches_are_those_of_small_steps_to_the_nearest(seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_every_branch_is_an_eigenvalue_with_its_vectors(seed):
+def test_every_branch_is_an_eigenvalue_with_its_vectors(follow, seed):
     family = random_family(seed)
     found = follow(family, np.linspace(0, 1, 5))
     A = np.array([family(s) for s in found.s])
