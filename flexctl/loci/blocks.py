@@ -32,7 +32,7 @@ from flexctl.loci.steps import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Unit:
+class Unit:
     """Columns of a spectrum that are followed as one invariant subspace.
 
     Attributes
@@ -56,7 +56,7 @@ class _Unit:
         return self.real, len(self.columns)
 
 
-def _find_units(spectrum: Spectrum) -> list[_Unit]:
+def _find_units(spectrum: Spectrum) -> list[Unit]:
     """Split a spectrum into single eigenvalues and clusters, upper halves of pairs only."""
     sets = [*spectrum.clusters]
     clustered = {column for members in sets for column in members}
@@ -65,23 +65,23 @@ def _find_units(spectrum: Spectrum) -> list[_Unit]:
     return [unit for members in sets for unit in _unit(spectrum, members)]
 
 
-def _unit(spectrum: Spectrum, members: tuple[int, ...]) -> Iterator[_Unit]:
+def _unit(spectrum: Spectrum, members: tuple[int, ...]) -> Iterator[Unit]:
     values = spectrum.values[list(members)]
     real = closed_under_conjugation(values)
     if real or values[0].imag > 0:
         basis = spectrum.basis(members) if len(members) > 1 else spectrum.V[:, list(members)]
-        yield _Unit(real=real, columns=members, basis=basis)
+        yield Unit(real=real, columns=members, basis=basis)
 
 
-def _merge(spectrum: Spectrum, units: Sequence[_Unit]) -> _Unit:
+def _merge(spectrum: Spectrum, units: Sequence[Unit]) -> Unit:
     """Take one pair unit, or two real ones, as one real unit of all their eigenvalues."""
     columns = tuple(column for unit in units for column in unit.columns)
     if not units[0].real:
         columns += tuple(column + spectrum.n_pairs for column in columns)
-    return _Unit(real=True, columns=columns, basis=spectrum.basis(columns))
+    return Unit(real=True, columns=columns, basis=spectrum.basis(columns))
 
 
-def _frame(units: Sequence[_Unit]) -> tuple[ComplexArray, list[slice]]:
+def _frame(units: Sequence[Unit]) -> tuple[ComplexArray, list[slice]]:
     """Return the bases of all units, then the conjugates of pairs, side by side, (n, n).
 
     With them the columns of each: of all units first, of the conjugates in the order of the pairs.
@@ -96,7 +96,7 @@ def _inverse(V: ComplexArray) -> ComplexArray:
     return np.linalg.inv(V).astype(complex, copy=False)
 
 
-def _unit_overlaps(before: Sequence[_Unit], after: Sequence[_Unit]) -> Array:
+def unit_overlaps(before: Sequence[Unit], after: Sequence[Unit]) -> Array:
     """Overlap of subspaces (len(before), len(after)): m of equal ones of dimension m."""
     V0, blocks0 = _frame(before)
     V1, blocks1 = _frame(after)
@@ -106,11 +106,11 @@ def _unit_overlaps(before: Sequence[_Unit], after: Sequence[_Unit]) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Pairing:
+class Pairing:
     """Units before and after a step, in matching order; `events` of them change their kind."""
 
-    before: list[_Unit]
-    after: list[_Unit]
+    before: list[Unit]
+    after: list[Unit]
     events: int
 
 
@@ -121,15 +121,15 @@ def join_blocks(step: Step, family: Family) -> StepMatch:
     """
     order = np.arange(len(step.before.values))
     try:
-        pairing = _pair_up(step.before, step.after)
+        pairing = pair_up(step.before, step.after)
         if pairing is None:
-            return StepMatch(order=order, doubtful=_hard_to_match(step))
+            return StepMatch(order=order, doubtful=hard_to_match(step))
         return _judge(step, pairing, family)
     except np.linalg.LinAlgError:
-        return StepMatch(order=order, doubtful=_hard_to_match(step))
+        return StepMatch(order=order, doubtful=hard_to_match(step))
 
 
-def _hard_to_match(step: Step) -> tuple[int, ...]:
+def hard_to_match(step: Step) -> tuple[int, ...]:
     """Columns of clusters before the step, or where it has none those nearest to another."""
     clustered = tuple(column for members in step.before.clusters for column in members)
     if clustered:
@@ -139,10 +139,10 @@ def _hard_to_match(step: Step) -> tuple[int, ...]:
     return tuple(int(k) for k in np.unravel_index(distance.argmin(), distance.shape))
 
 
-def _pair_up(before: Spectrum, after: Spectrum) -> _Pairing | None:
+def pair_up(before: Spectrum, after: Spectrum) -> Pairing | None:
     """Match units of a kind, after merging pairs and real ones that become each other."""
     first, second = _find_units(before), _find_units(after)
-    events: list[tuple[_Unit, _Unit]] = []
+    events: list[tuple[Unit, Unit]] = []
     for m in {len(unit.columns) for unit in first}:
         surplus = (
             Counter(u.kind for u in first)[False, m] - Counter(u.kind for u in second)[False, m]
@@ -159,7 +159,7 @@ def _pair_up(before: Spectrum, after: Spectrum) -> _Pairing | None:
     if Counter(unit.kind for unit in first) != Counter(unit.kind for unit in second):
         return None
     second = _matched([e[0] for e in events], [e[1] for e in events], first, second)
-    return _Pairing(
+    return Pairing(
         before=[*(e[0] for e in events), *first],
         after=[*(e[1] for e in events), *second],
         events=len(events),
@@ -167,10 +167,10 @@ def _pair_up(before: Spectrum, after: Spectrum) -> _Pairing | None:
 
 
 def _take(
-    paired: Spectrum, pairs: list[_Unit], real: Spectrum, reals: list[_Unit], m: int
-) -> tuple[_Unit, _Unit] | None:
+    paired: Spectrum, pairs: list[Unit], real: Spectrum, reals: list[Unit], m: int
+) -> tuple[Unit, Unit] | None:
     """Remove from `pairs` the pair that is real on the other side, and there the two it is."""
-    Q = _unit_overlaps(pairs, reals)
+    Q = unit_overlaps(pairs, reals)
     ours = [i for i, unit in enumerate(pairs) if unit.kind == (False, m)]
     theirs = [j for j, unit in enumerate(reals) if unit.kind == (True, m)]
     if not ours or len(theirs) < 2:
@@ -185,21 +185,21 @@ def _take(
 
 
 def _matched(
-    done: list[_Unit], partners: list[_Unit], first: list[_Unit], second: list[_Unit]
-) -> list[_Unit]:
+    done: list[Unit], partners: list[Unit], first: list[Unit], second: list[Unit]
+) -> list[Unit]:
     """Order `second` as `first` by overlap, kinds kept."""
     if not first:
         return []
-    Q = _unit_overlaps([*done, *first], [*partners, *second])[len(done) :, len(partners) :]
+    Q = unit_overlaps([*done, *first], [*partners, *second])[len(done) :, len(partners) :]
     same_kind = np.array([[a.kind == b.kind for b in second] for a in first])
     gain = np.where(same_kind, np.clip(Q, 0, [[len(a.columns)] for a in first]), -1e3)
     return [second[j] for j in scipy.optimize.linear_sum_assignment(-gain)[1]]
 
 
-def _judge(step: Step, pairing: _Pairing, family: Family) -> StepMatch:
+def _judge(step: Step, pairing: Pairing, family: Family) -> StepMatch:
     before, after = pairing.before, pairing.after
-    order = _column_order(step, pairing)
-    overlap = np.diag(_unit_overlaps(before, after)) / [len(unit.columns) for unit in before]
+    order = column_order(step, pairing)
+    overlap = np.diag(unit_overlaps(before, after)) / [len(unit.columns) for unit in before]
     T, blocks, margins = _in_moving_frame(step.matrices(family), before, after)
     centres, contacts = _touching(T, blocks, margins)
     doubt = contacts.doubtful | bent(centres[None])[0]
@@ -220,7 +220,7 @@ def _judge(step: Step, pairing: _Pairing, family: Family) -> StepMatch:
     return StepMatch(order=order, meetings=(*meetings, *others))
 
 
-def _column_order(step: Step, pairing: _Pairing) -> Array:
+def column_order(step: Step, pairing: Pairing) -> Array:
     """Column after the step of every column before it.
 
     The upper half of a pair becomes the greater of two real eigenvalues and the other way around.
@@ -236,7 +236,7 @@ def _column_order(step: Step, pairing: _Pairing) -> Array:
     return order
 
 
-def _by_height(step: Step, a: _Unit, b: _Unit) -> list[tuple[int, int]]:
+def _by_height(step: Step, a: Unit, b: Unit) -> list[tuple[int, int]]:
     def sort(values: ComplexArray, columns: Sequence[int]) -> list[int]:
         return sorted(columns, key=lambda k: (-values[k].imag, -values[k].real))
 
@@ -244,14 +244,14 @@ def _by_height(step: Step, a: _Unit, b: _Unit) -> list[tuple[int, int]]:
     return list(zip(*ends, strict=True))
 
 
-def _by_value(step: Step, a: _Unit, b: _Unit) -> list[tuple[int, int]]:
+def _by_value(step: Step, a: Unit, b: Unit) -> list[tuple[int, int]]:
     first, second = step.before.values[list(a.columns)], step.after.values[list(b.columns)]
     rows, columns = scipy.optimize.linear_sum_assignment(np.abs(first[:, None] - second))
     return [(a.columns[i], b.columns[j]) for i, j in zip(rows, columns, strict=True)]
 
 
 def _in_moving_frame(
-    matrices: tuple[Array, Array, Array], before: Sequence[_Unit], after: Sequence[_Unit]
+    matrices: tuple[Array, Array, Array], before: Sequence[Unit], after: Sequence[Unit]
 ) -> tuple[ComplexArray, list[slice], Array]:
     """T (5, n, n) over the step, its blocks, and between blocks the coupling that is none."""
     V0, blocks = _frame(before)
@@ -266,7 +266,7 @@ def _in_moving_frame(
     return T[:, 0], blocks, np.array([unseen[0], noise[0]])
 
 
-def _mates(units: Sequence[_Unit], blocks: Sequence[slice]) -> Array:
+def _mates(units: Sequence[Unit], blocks: Sequence[slice]) -> Array:
     """Which column of the frame of `units` is the conjugate of each (n,)."""
     mates = np.arange(blocks[-1].stop)
     pairs = [block for unit, block in zip(units, blocks, strict=False) if not unit.real]
@@ -337,7 +337,7 @@ def _changes_sign_once(square: Array) -> bool:
     return bool(square[0] * square[-1] < 0 and monotone and not inside.any())
 
 
-def _locate(step: Step, unit: _Unit, T: ComplexArray, square: Array, family: Family) -> Meeting:
+def _locate(step: Step, unit: Unit, T: ComplexArray, square: Array, family: Family) -> Meeting:
     """Find where a pair becomes real or the other way around, on the eigenvalues of A itself."""
     means = (np.trace(T, axis1=1, axis2=2) / T.shape[1]).real
     near = np.polynomial.Polynomial.fit(SAMPLES, means, 4)

@@ -15,7 +15,7 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
 from flexctl.loci.blocks import join_blocks
 from flexctl.loci.events import LocusEvent, events_of, merge_events
-from flexctl.loci.following import Chords, follow_regular
+from flexctl.loci.following import Chords, follow_blocks, follow_regular
 from flexctl.loci.spectrum import Spectrum, find_spectra, match_by_value
 from flexctl.loci.steps import Step, StepMatch, join_regular
 
@@ -211,7 +211,12 @@ class _Judge:
         if self.halvings:
             followed = follow_regular([steps[k] for k in regular], self.chords, self.family)
             matches = dict(zip(regular, followed, strict=True))
-            regular = [k for k in regular if not matches[k].safe and level >= self.halvings]
+            others = [k for k in range(len(steps)) if k not in matches]
+            blocks = {k: follow_blocks(steps[k]) for k in others}
+            matches |= {k: match for k, match in blocks.items() if match is not None}
+            if level >= self.halvings:
+                matches = {k: match for k, match in matches.items() if match.safe}
+            regular = [k for k in regular if k not in matches]
         for first in range(0, len(regular), _BATCH):
             batch = regular[first : first + _BATCH]
             judged = join_regular([steps[k] for k in batch], self.family)

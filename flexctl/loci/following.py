@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from flexctl.checks import Array, ComplexArray
+from flexctl.loci.blocks import Unit, column_order, hard_to_match, pair_up, unit_overlaps
 from flexctl.loci.frames import BENT, NARROW, NEGLIGIBLE, ROUND_OFF, SAMPLES, SMALL
 from flexctl.loci.spectrum import Spectrum, match_by_overlap, overlaps
 from flexctl.loci.steps import LEAST_OVERLAP, Family, Step, StepMatch, find_meeting
@@ -100,10 +101,56 @@ def _match(steps: Sequence[Step]) -> list[tuple[Array, Array]]:
     return found
 
 
+def follow_blocks(step: Step) -> StepMatch | None:
+    """Follow a step with clusters, which go on as their subspaces do.
+
+    None where a pair becomes real or the other way around, and nothing else is in doubt.
+    """
+    order = np.arange(len(step.before.values))
+    try:
+        pairing = pair_up(step.before, step.after)
+        if pairing is None:
+            return StepMatch(order=order, doubtful=hard_to_match(step))
+        units = pairing.before
+        overlap = np.abs(unit_overlaps(units, pairing.after))
+    except np.linalg.LinAlgError:
+        return StepMatch(order=order, doubtful=hard_to_match(step))
+    overlap /= [len(unit.columns) for unit in units]
+    ends = (step.before, units), (step.after, pairing.after)
+    (first, a), (second, b) = (_middles(*end) for end in ends)
+    doubtful = _turning(overlap)
+    i, j = np.nonzero(np.triu(np.ones_like(overlap), 1))
+    D = np.stack([first[i] - first[j], second[i] - second[j]])
+    least, motion = _least(D)[0], np.abs(D[1] - D[0])
+    spread = np.maximum(a, b)
+    room = least - spread[i] - spread[j] - motion / 4  # their ways may be bent
+    coupling = np.sqrt(overlap[i, j]) * np.abs(D[0] * D[1]) / np.maximum(motion, _TINY)
+    passing = (D[0] * D[1].conj()).real < np.abs(D[0] * D[1]) / 2
+    close = (room <= 0) | (passing & (_SAFETY * coupling > room))
+    doubtful[i[close]] = doubtful[j[close]] = True
+    columns = {column for k in np.flatnonzero(doubtful) for column in units[k].columns}
+    order = column_order(step, pairing)
+    if columns:
+        return StepMatch(order=order, doubtful=tuple(sorted(columns)))
+    return None if pairing.events else StepMatch(order=order, proven=False)
+
+
+def _middles(spectrum: Spectrum, units: Sequence[Unit]) -> tuple[ComplexArray, Array]:
+    """Means (b,) of the eigenvalues of units, and how far the farthest is from them (b,)."""
+    values = [spectrum.values[list(unit.columns)] for unit in units]
+    means = np.array([own.mean() for own in values])
+    return means, np.array([np.abs(own - m).max() for own, m in zip(values, means, strict=True)])
+
+
+def _turning(overlap: Array) -> Array:
+    """Tell of vectors (b,) whether they turn away from themselves, or into others."""
+    own = np.diagonal(overlap)
+    return (own < OWN) | ((overlap > OTHER).sum(axis=1) > (own > OTHER))
+
+
 def _passing(step: Step, order: Array, overlap: Array, chords: Chords, family: Family) -> StepMatch:
     """Judge whether vectors go on in a step, and branches pass each other clearly."""
-    turning = np.diagonal(overlap) < OWN
-    turning |= (overlap > OTHER).sum(axis=1) > (np.diagonal(overlap) > OTHER)
+    turning = _turning(overlap)
     if turning.any():
         return StepMatch(order=order, doubtful=tuple(np.flatnonzero(turning).tolist()))
     first, second = step.before.values, step.after.values[order]
@@ -188,4 +235,4 @@ def _least(D: ComplexArray) -> tuple[Array, Array]:
     square = np.maximum(np.abs(way) ** 2, _TINY)
     t = np.clip(-(start * way.conj()).real / square, 0, 1)
     least = np.abs(start + t * way).min(axis=0)
-    return least, np.abs(np.diff(way, axis=0)).max(axis=0) / 4
+    return least, np.abs(np.diff(way, axis=0)).max(axis=0, initial=0.0) / 4
