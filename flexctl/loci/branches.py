@@ -30,6 +30,37 @@ _FOLLOWED = 6  # halvings of a step in doubt before it is to be proven
 
 
 @dataclass(frozen=True, kw_only=True)
+class _Row:
+    """Branches at one parameter, with the vectors of a node there or close beside it.
+
+    Branch i has column `order[i]` of the node.
+    """
+
+    s: float
+    values: ComplexArray
+    node: Spectrum
+    order: Array
+
+    @property
+    def together(self) -> tuple[tuple[int, ...], ...]:
+        """Sets of branches that round-off cannot tell apart."""
+        branch, clusters = np.argsort(self.order), self.node.clusters
+        return tuple(tuple(sorted(branch[list(members)].tolist())) for members in clusters)
+
+    @property
+    def vectors(self) -> tuple[ComplexArray, ComplexArray]:
+        """Right and left vectors (n, n) in balanced units, of clusters a basis of each."""
+        node, V = self.node, self.node.V.copy()
+        for members in node.clusters:
+            V[:, list(members)] = node.basis(members)
+        try:
+            W = np.linalg.inv(V) if node.clusters else node.W
+        except np.linalg.LinAlgError:
+            W = np.linalg.pinv(V)
+        return V[:, self.order], W.conj().T[:, self.order].astype(complex)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Branches:
     """Eigenvalues over a parameter, one column per branch.
 
@@ -37,13 +68,10 @@ class Branches:
     ----------
     s
         The parameter (k,), ascending: the grid asked for and what was put in between.
+    grid
+        Parameters asked for (g,).
     values
         Eigenvalues (k, n).
-    right, left
-        Eigenvectors (k, n, n), of branch i in column i: A v = lambda v, w^H A = lambda w^H,
-        w^H v = 1, in the units of the state.
-        Of eigenvalues that are followed together they are a basis of their subspace, and
-        the dual one; where eigenvalues happen to meet on the grid, those right beside it.
     events
         Meetings and doubts, in the order of s.
     together
@@ -52,16 +80,34 @@ class Branches:
         How many matrices were asked for.
     unproven
         Ranges of s in which branches were followed by their eigenvectors, without a proof.
+    rows, scale
+        Where vectors come from, and the units that they are balanced in: see `vectors`.
     """
 
     s: Array
+    grid: Array
     values: ComplexArray
-    right: ComplexArray = field(repr=False)
-    left: ComplexArray = field(repr=False)
     events: tuple[LocusEvent, ...]
     together: tuple[tuple[tuple[int, ...], ...], ...]
     n_matrices: int
     unproven: tuple[Range, ...] = ()
+    rows: tuple[_Row, ...] = field(repr=False)
+    scale: Array = field(repr=False)
+
+    def vectors(self, k: int) -> tuple[ComplexArray, ComplexArray]:
+        """Right and left eigenvectors (n, n) at s[k], of branch i in column i.
+
+        A v = lambda v, w^H A = lambda w^H, w^H v = 1, in the units of the state. Of eigenvalues
+        that are followed together they are a basis of their subspace, and the dual one; where
+        eigenvalues happen to meet on the grid, those right beside it.
+        """
+        V, W = self.rows[k].vectors
+        return V * self.scale[:, None], W / self.scale[:, None]
+
+    @property
+    def on_grid(self) -> Array:
+        """Indices (g,) of the parameters asked for among all."""
+        return np.searchsorted(self.s, self.grid)
 
     def at(self, s: Array) -> ComplexArray:
         """Eigenvalues (p, n) at the points of `s` nearest to parameters (p,)."""
@@ -239,13 +285,17 @@ def _compose(family: _Family, grid: Array, joined: Sequence[tuple[Step, StepMatc
         order = match.order if match.safe else match_by_value(step.before, step.after)
         columns.append(order[columns[-1]])
     nodes = [first, *(step.after for step, _ in joined)]
-    rows = [_row(node, order) for node, order in zip(nodes, columns, strict=True)]
+    rows = [
+        _Row(s=node.s, values=node.values[order], node=node, order=order)
+        for node, order in zip(nodes, columns, strict=True)
+    ]
     rows = sorted([*rows, *_on_grid(family, grid, rows)], key=lambda row: row.s)
     return Branches(
         s=np.array([row.s for row in rows]),
+        grid=grid,
         values=np.stack([row.values for row in rows]),
-        right=np.stack([row.V for row in rows]) * family.scale[:, None],
-        left=np.stack([row.W for row in rows]) / family.scale[:, None],
+        rows=tuple(rows),
+        scale=family.scale,
         events=merge_events(events),
         together=tuple(row.together for row in rows),
         n_matrices=len(family.known),
@@ -264,30 +314,6 @@ def _unproven(joined: Sequence[tuple[Step, StepMatch]]) -> tuple[Range, ...]:
     return tuple(ranges)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Row:
-    """Branches at one parameter; V and W (n, n) have right and left vectors in balanced units."""
-
-    s: float
-    values: ComplexArray
-    V: ComplexArray
-    W: ComplexArray
-    together: tuple[tuple[int, ...], ...]
-
-
-def _row(node: Spectrum, order: Array) -> _Row:
-    V, branch = node.V.copy(), np.argsort(order)
-    for members in node.clusters:
-        V[:, list(members)] = node.basis(members)
-    try:
-        W = np.linalg.inv(V) if node.clusters else node.W
-    except np.linalg.LinAlgError:
-        W = np.linalg.pinv(V)
-    together = (tuple(sorted(branch[list(members)].tolist())) for members in node.clusters)
-    values, left = node.values[order], W.conj().T[:, order].astype(complex)
-    return _Row(s=node.s, values=values, V=V[:, order], W=left, together=tuple(together))
-
-
 def _on_grid(family: _Family, grid: Array, rows: Sequence[_Row]) -> list[_Row]:
     """Points of the grid beside which nodes were taken, with the vectors of these.
 
@@ -300,9 +326,8 @@ def _on_grid(family: _Family, grid: Array, rows: Sequence[_Row]) -> list[_Row]:
     for s in (float(s) for s in grid if s not in set(at.tolist())):
         near = rows[int(np.abs(at - s).argmin())]
         values = family.spectra([s])[0].values
-        moved = near.values + np.einsum(
-            "ji,jk,ki->i", near.W.conj(), family(s) - family(near.s), near.V
-        )
+        V, W = near.vectors
+        moved = near.values + np.einsum("ji,ji->i", W.conj(), (family(s) - family(near.node.s)) @ V)
         distance = np.abs(moved[:, None] - values) ** 2
         order = scipy.optimize.linear_sum_assignment(distance)[1]
         on_grid.append(replace(near, s=s, values=values[order]))

@@ -248,7 +248,7 @@ def trace_loci(
         crossings=tuple(replace(one, branch=order.index(one.branch)) for one in crossings),
         stable=stable,
         at_design=_at_design(source, joined, design_value, order, proven=proven),
-        fields=_fields(source, grid, joined.right[at][:, :, order]) if fields else None,
+        fields=_fields(source, joined, order) if fields else None,
     )
 
 
@@ -274,8 +274,10 @@ def _followed_to(source: Source, joined: Branches, value: float, *, proven: bool
     return part.at(between[1:2])[0, columns]
 
 
-def _fields(source: Source, grid: Array, vectors: ComplexArray) -> ComplexArray:
-    return np.array([source.fields(float(s)) @ V for s, V in zip(grid, vectors, strict=True)])
+def _fields(source: Source, joined: Branches, order: list[int]) -> ComplexArray:
+    at = joined.on_grid.tolist()
+    right = [joined.vectors(k)[0][:, order] for k in at]
+    return np.array([source.fields(float(s)) @ V for s, V in zip(joined.grid, right, strict=True)])
 
 
 def _slow_first(first: ComplexArray) -> list[int]:

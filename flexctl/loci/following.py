@@ -96,7 +96,7 @@ def _match(steps: Sequence[Step]) -> list[tuple[Array, Array]]:
         order = match_by_overlap(step.before, Q)
         own = Q[:, order]
         overlap = np.abs(own)
-        np.fill_diagonal(overlap, np.diagonal(own).real)
+        np.fill_diagonal(overlap, np.real(np.diagonal(own)))
         found.append((order, overlap))
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -58,10 +59,14 @@ class Labels:
         shares = self.shares[:, :, branch]
         leader = int(shares[0].argmax())
         changes = [(float(self.s[0]), self.names[leader])]
-        for s, now in zip(self.s[1:], shares[1:], strict=True):
+        for k in range(1, len(shares)):
+            now, before = shares[k], shares[k - 1]
             if now.max() > _LEAD * now[leader]:
-                leader = int(now.argmax())
-                changes.append((float(s), self.names[leader]))
+                new = int(now.argmax())
+                gains = [share[new] - _LEAD * share[leader] for share in (before, now)]
+                at = float(np.interp(0.0, gains, self.s[k - 1 : k + 1]))
+                leader = new
+                changes.append((at, self.names[leader]))
         return tuple(changes)
 
 
@@ -80,7 +85,8 @@ def label_branches(branches: Branches, names_at: Callable[[float], ModeNames]) -
     The share of a state k in an eigenvalue is |w_k v_k| over the sum of all, w and v being its left
     and right eigenvectors; that of a motion is the sum over its states. Of eigenvalues that are
     followed together it is the same of the diagonal of the projector on their subspace, so that
-    each has the shares of all of them.
+    each has the shares of all of them. They are found on the grid, and at all nodes between two of
+    its points where another motion takes the lead in a branch.
 
     Parameters
     ----------
@@ -89,14 +95,19 @@ def label_branches(branches: Branches, names_at: Callable[[float], ModeNames]) -
     names_at
         Names and amplitudes of the N states at a parameter, the same names everywhere.
     """
-    shares = []
-    names: tuple[str, ...] = ()
-    for k, s in enumerate(branches.s):
-        motions = names_at(float(s))
-        own = _shares(motions, branches.right[k], branches.left[k], branches.together[k])
-        names = tuple(dict.fromkeys(motions.names))
-        shares.append(_by_name(motions.names, names, own))
-    return Labels(s=branches.s, names=names, shares=np.array(shares))
+    names = tuple(dict.fromkeys(names_at(float(branches.s[0])).names))
+
+    def shares(k: int) -> Array:
+        motions = names_at(float(branches.s[k]))
+        own = _shares(motions, *branches.vectors(k), branches.together[k])
+        return _by_name(motions.names, names, own)
+
+    known = {k: shares(k) for k in branches.on_grid.tolist()}
+    for first, last in pairwise(list(known)):
+        if (known[first].argmax(axis=0) != known[last].argmax(axis=0)).any():
+            known |= {k: shares(k) for k in range(first + 1, last)}
+    at = sorted(known)
+    return Labels(s=branches.s[at], names=names, shares=np.array([known[k] for k in at]))
 
 
 def _shares(

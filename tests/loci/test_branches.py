@@ -455,7 +455,8 @@ def test_every_branch_is_an_eigenvalue_with_its_vectors(follow, seed):
     family = random_family(seed)
     found = follow(family, np.linspace(0, 1, 5))
     A = np.array([family(s) for s in found.s])
-    V, W = found.right, found.left
+    vectors = [found.vectors(k) for k in range(len(found.s))]
+    V, W = (np.array(part) for part in zip(*vectors, strict=True))
 
     size = np.abs(found.values).max() * np.linalg.norm(V, axis=1, keepdims=True).max()
     np.testing.assert_allclose(A @ V, V * found.values[:, None, :], atol=1e-9 * size)
