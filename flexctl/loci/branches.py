@@ -15,7 +15,7 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
 from flexctl.loci.blocks import join_blocks
 from flexctl.loci.events import LocusEvent, events_of, merge_events
-from flexctl.loci.following import Chords, follow_blocks, follow_regular
+from flexctl.loci.following import Chords, follow_blocks, follow_regular, look_half_way
 from flexctl.loci.spectrum import Spectrum, find_spectra, match_by_value
 from flexctl.loci.steps import Step, StepMatch, join_regular
 
@@ -260,6 +260,11 @@ class _Judge:
             others = [k for k in range(len(steps)) if k not in matches]
             blocks = {k: follow_blocks(steps[k]) for k in others}
             matches |= {k: match for k, match in blocks.items() if match is not None}
+            if not level:
+                matches = {
+                    k: look_half_way(steps[k], match, self.chords, self.family)
+                    for k, match in matches.items()
+                }
             if level >= self.halvings:
                 matches = {k: match for k, match in matches.items() if match.safe}
             regular = [k for k in regular if k not in matches]

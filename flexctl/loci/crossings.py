@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -18,6 +18,7 @@ from flexctl.loop import ON_AXIS
 
 _EXACT = 1e-9  # of the range of the parameter
 _SAME = 1e-6  # of an eigenvalue: how far it is from itself by round-off, and no other is
+_INSIDE = np.linspace(0, 1, 17)[1:-1]  # shares of a step at which a cubic is looked at
 _NOISE = 1e-12  # of the largest eigenvalue: below, the sign of a real part means nothing
 
 
@@ -52,7 +53,8 @@ def find_crossings(
     """Locate where branches cross the imaginary axis, and the ranges of s where none is unstable.
 
     Between nodes on different sides of the axis the branch is followed on to the point, so that
-    near neighbours are not taken for it. What only touches the axis between nodes is not seen.
+    near neighbours are not taken for it. Between nodes on one side it is looked for where a cubic
+    through them lies beyond the axis; what only touches the axis is not seen.
 
     Returns
     -------
@@ -63,13 +65,12 @@ def find_crossings(
     matrix = cache(source.matrix)
     rates = source.in_time(joined.values, joined.s)
     sides = _sides(rates, joined.together)
+    beyond = _beyond(joined.s, rates.real, sides)
     exact = _EXACT * float(joined.s[-1] - joined.s[0])
     crossings: list[AxisCrossing] = []
     for column in range(rates.shape[1]):
         known = np.flatnonzero(sides[:, column])
         for a, b in pairwise(known.tolist()):
-            if sides[a, column] == sides[b, column]:
-                continue
             bracket = _Bracket(
                 source=source,
                 matrix=matrix,
@@ -77,9 +78,17 @@ def find_crossings(
                 s=(float(joined.s[a]), float(joined.s[b])),
                 values=(complex(joined.values[a, column]), complex(joined.values[b, column])),
             )
-            s, value = bracket.cross(exact)
-            if value.imag >= -ON_AXIS * abs(value):
-                unstable = "above" if sides[b, column] > 0 else "below"
+            parts = [bracket]
+            if sides[a, column] == sides[b, column]:
+                t = beyond[a, column] if b == a + 1 else 0.0
+                parts = bracket.split(t) if t else []
+            for k, part in enumerate(parts):
+                s, value = part.cross(exact)
+                if value.imag < -ON_AXIS * abs(value):
+                    continue
+                unstable = (
+                    "above" if sides[b, column] * (-1) ** (len(parts) - 1 - k) > 0 else "below"
+                )
                 whole = _others_stable(source, matrix(s), s, value)
                 crossings.append(
                     AxisCrossing(s=s, value=value, branch=column, unstable=unstable, whole=whole)
@@ -113,6 +122,25 @@ def _sides(rates: ComplexArray, together: tuple[tuple[tuple[int, ...], ...], ...
     return np.where(np.abs(real) > known, np.sign(real), 0.0)
 
 
+def _beyond(s: Array, real: Array, sides: Array) -> Array:
+    """Where (k - 1, n) between two nodes on one side of the axis a cubic lies farthest beyond it.
+
+    As a share of the interval, 0 where it does not. The cubic has the real parts (k, n) of the
+    nodes and their slopes through the neighbours.
+    """
+    if len(s) < 3:
+        return np.zeros_like(real[1:])
+    with np.errstate(invalid="ignore"):  # a multiplier of zero has an infinite rate
+        slopes = np.gradient(real, s, axis=0)
+        h, t = np.diff(s)[:, None], _INSIDE[:, None, None]
+        chord = np.diff(real, axis=0)
+        bow = (1 - t) * (h * slopes[:-1] - chord) - t * (h * slopes[1:] - chord)
+        way = (real[:-1] + t * chord + t * (1 - t) * bow) * sides[:-1]
+    farthest = way.argmin(axis=0)
+    crosses = (sides[:-1] == sides[1:]) & (way.min(axis=0) < 0)
+    return np.where(crosses, _INSIDE[farthest], 0.0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Bracket:
     """A branch between two nodes on different sides of the axis.
@@ -125,6 +153,18 @@ class _Bracket:
     proven: bool
     s: tuple[float, float]
     values: tuple[complex, complex]
+
+    def split(self, t: float) -> list[_Bracket]:
+        """Split a bracket where it is beyond the axis at a share of it; no parts if it is not."""
+        first, last = self.s
+        s = first + t * (last - first)
+        value = self._followed(s)
+        if self._rate(s, value).real * self._rate(first, self.values[0]).real >= 0:
+            return []
+        return [
+            replace(self, s=(first, s), values=(self.values[0], value)),
+            replace(self, s=(s, last), values=(value, self.values[1])),
+        ]
 
     def cross(self, exact: float) -> tuple[float, complex]:
         """Find where the branch crosses the axis, and its rate there.

@@ -15,9 +15,10 @@ k (1/D_0 - 1/D_1), of which the overlap of both is the square. All other steps a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.loci.blocks import Unit, column_order, hard_to_match, pair_up, unit_overlaps
@@ -53,6 +54,14 @@ class Chords:
             return
         self.after[first.s] = second.s, second.values[order]
         self.before[second.s] = first.s, first.values[np.argsort(order)]
+
+    def beside(self, step: Step, order: Array) -> tuple[Array, ComplexArray] | None:
+        """Return parameters (4,) and values (4, n): a step with its neighbours on both sides."""
+        before, after = self.before.get(step.before.s), self.after.get(step.after.s)
+        if before is None or after is None:
+            return None
+        values = [before[1], step.before.values, step.after.values[order], after[1][order]]
+        return np.array([before[0], step.before.s, step.after.s, after[0]]), np.array(values)
 
     def slope(self, spectrum: Spectrum) -> ComplexArray | None:
         """Slopes (n,) of the eigenvalues by the chords on both sides, or on one; None without."""
@@ -135,6 +144,26 @@ def follow_blocks(step: Step) -> StepMatch | None:
     return None if pairing.events else StepMatch(order=order, proven=False)
 
 
+def look_half_way(step: Step, match: StepMatch, chords: Chords, family: Family) -> StepMatch:
+    """Doubt a step that was followed where the eigenvalues half way are not where they should be.
+
+    Something may happen between two points of the grid of which neither shows anything.
+    """
+    if not match.safe:
+        return match
+    first, second = step.before.values, step.after.values[match.order]
+    start, end = chords.slope(step.before), chords.slope(step.after)
+    expected = (first + second) / 2
+    if start is not None and end is not None:
+        expected = expected + step.width * (start - end[match.order]) / 8
+    values = np.linalg.eigvals(family((step.before.s + step.after.s) / 2))
+    distance = np.abs(expected[:, None] - values)
+    off = distance[np.arange(len(expected)), scipy.optimize.linear_sum_assignment(distance)[1]]
+    size = np.maximum(np.abs(first), np.abs(second))
+    doubtful = np.flatnonzero(off > BENT * np.maximum(size, SMALL * size.max()))
+    return replace(match, doubtful=tuple(doubtful.tolist()))
+
+
 def _middles(spectrum: Spectrum, units: Sequence[Unit]) -> tuple[ComplexArray, Array]:
     """Means (b,) of the eigenvalues of units, and how far the farthest is from them (b,)."""
     values = [spectrum.values[list(unit.columns)] for unit in units]
@@ -163,6 +192,9 @@ def _passing(step: Step, order: Array, overlap: Array, chords: Chords, family: F
     rough = _bent(paths)
     if rough.any():
         return StepMatch(order=order, doubtful=tuple(np.flatnonzero(rough).tolist()))
+    touching = _coalescing(step, order, chords)
+    if touching:
+        return StepMatch(order=order, doubtful=touching)
     i, j = _near(first, second, slopes, m)
     if not len(i):
         return StepMatch(order=order, proven=False)
@@ -188,6 +220,31 @@ def _passing(step: Step, order: Array, overlap: Array, chords: Chords, family: F
             return StepMatch(order=order, doubtful=(a, b), proven=False)
         meetings.append(meeting)
     return StepMatch(order=order, meetings=tuple(meetings), proven=False)
+
+
+def _coalescing(step: Step, order: Array, chords: Chords) -> tuple[int, ...]:
+    """Columns of pairs that may become real and a pair again within a step, or the other way.
+
+    The square of their half difference is a smooth function where the eigenvalues are not: it is
+    taken for a cubic with the slopes that neighbours give.
+    """
+    known = chords.beside(step, order)
+    if known is None:
+        return ()
+    (s, values), r = known, step.before.n_real
+    i = r + np.arange(step.before.n_pairs)
+    j = i + step.before.n_pairs
+    real = np.triu_indices(r, 1)
+    i, j = np.concatenate([real[0], i]), np.concatenate([real[1], j])
+    D = values[:, i] - values[:, j]
+    square = (D**2).real
+    chord = np.diff(square, axis=0) / np.diff(s)[:, None]
+    h = np.diff(s)[:, None]
+    slopes = (chord[1:] * h[:-1] + chord[:-1] * h[1:]) / (h[1:] + h[:-1]) * h[1]
+    way = _hermite(square[1], square[2], (slopes[0], slopes[1]))
+    stays = (D[1] * D[2].conj()).real > 0  # those that pass each other are judged as such
+    turns = stays & (way * square[1] < 0).any(axis=0)
+    return tuple(sorted({*i[turns].tolist(), *j[turns].tolist()}))
 
 
 def _round_off(step: Step, order: Array, i: Array, j: Array) -> Array:

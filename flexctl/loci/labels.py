@@ -103,8 +103,9 @@ def label_branches(branches: Branches, names_at: Callable[[float], ModeNames]) -
         return _by_name(motions.names, names, own)
 
     known = {k: shares(k) for k in branches.on_grid.tolist()}
+    leads = {k: own * _LEAD >= own.max(axis=0) for k, own in known.items()}
     for first, last in pairwise(list(known)):
-        if (known[first].argmax(axis=0) != known[last].argmax(axis=0)).any():
+        if (leads[first] != leads[last]).any():
             known |= {k: shares(k) for k in range(first + 1, last)}
     at = sorted(known)
     return Labels(s=branches.s[at], names=names, shares=np.array([known[k] for k in at]))
