@@ -1,10 +1,11 @@
 """The question of this package: over which number, until which margin.
 
-A loop is judged with other numbers, the most preferable value first. alpha_upper, the overestimate
-of the stiffness that it tolerates, is not monotone in a gain, a damping or an inertia: values that
-tolerate enough may form several bands, as one mode after the other passes the bandwidth. The
-bracket before the first suitable value is narrowed; a band between two values tried is missed, but
-the answer itself is verified exactly.
+A loop is judged with other numbers, the most preferable value first, and the bracket before the
+first that serves is narrowed (`first_serving`). What serves is mostly a margin (`search_over`):
+alpha_upper, the overestimate of the stiffness that a loop tolerates, is not monotone in a gain, a
+damping or an inertia. Values that tolerate enough may form several bands, as one mode after the
+other passes the bandwidth; a band between two values tried is missed, but the answer itself is
+verified exactly.
 """
 
 from __future__ import annotations
@@ -150,6 +151,36 @@ def search_over(
     return _Search(variants, until).through(tuple(map(float, values)), own)
 
 
+def first_serving(
+    serves: Callable[[float], bool],
+    values: Iterable[float],
+    narrowed: Callable[[float, float], tuple[float, float]],
+) -> tuple[float | None, float | None]:
+    """Find the first value that serves, and narrow the bracket before it.
+
+    Parameters
+    ----------
+    serves
+        Whether a value serves.
+    values
+        Values to try, the most preferable first.
+    narrowed
+        Narrows a bracket of a value that serves and one that does not, for instance by `narrow`.
+
+    Returns
+    -------
+    tuple[float | None, float | None]
+        The value, and the next more preferable one, which does not serve; the second is None where
+        the first of `values` serves, both are where none does.
+    """
+    fails = None
+    for value in values:
+        if serves(value):
+            return (value, None) if fails is None else narrowed(value, fails)
+        fails = value
+    return None, None
+
+
 def at_poses(
     close: Callable[[float], ClosedLoop], poses: Sequence[Pose], *, still: bool = False
 ) -> Variants:
@@ -238,39 +269,42 @@ def excess(loop: PoseLoop, alpha: float) -> float:
 class _Search:
     """A search through the values, and in the bracket before the first suitable one.
 
-    `best` is the variant that tolerates most so far; `rejected` variants were not judged exactly.
+    `best` is the variant that tolerates most so far, `answer` the last that tolerates enough;
+    `rejected` variants were not judged exactly.
     """
 
     def __init__(self, variants: Variants, until: float | None) -> None:
         self.variants, self.until = variants, until
         self.best: Trial | None = None
+        self.answer: Trial | None = None
         self.trials: list[Trial] = []
         self.rejected = 0
 
     def through(self, values: tuple[float, ...], own: float | None) -> Searched:
         """Search the values in their order."""
         start = self._exact(own) if own is not None else None
-        answer, before = None, None
-        for value in values:
-            if self._is_rejected(value):
-                self.rejected += 1
-            elif self._serves(self._exact(value)):
-                answer, before = self._refined(self.trials[-1], before)
-                break
-            before = value
+
+        def serves(value: float) -> bool:
+            return not self._is_rejected(value) and self._serves(value)
+
+        _, fails = first_serving(serves, values, self._narrowed)
         return Searched(
             until=self.until,
-            answer=answer,
-            fails=before if answer else None,
-            best=answer or self.best,
+            answer=self.answer,
+            fails=fails,
+            best=self.answer or self.best,
             own=start,
             values=values,
             trials=tuple(self.trials),
             variants=self.rejected + len(self.trials),
         )
 
-    def _serves(self, trial: Trial) -> bool:
-        return self.until is not None and trial.tolerates(self.until)
+    def _serves(self, value: float) -> bool:
+        trial = self._exact(value)
+        if self.until is None or not trial.tolerates(self.until):
+            return False
+        self.answer = trial
+        return True
 
     def _exact(self, value: float) -> Trial:
         """Exact stable interval of a value, which is kept if it tolerates more than the best."""
@@ -286,7 +320,9 @@ class _Search:
             return False
         least, x = self.best.alpha_upper if self.best else 0.0, self.until
         most = min(least + _NEXT * x if least else _LEAST * x, x)
-        return self._excess(value, (most, 0.0), first=True) > 0
+        unstable = self._excess(value, (most, 0.0), first=True) > 0
+        self.rejected += unstable
+        return unstable
 
     def _excess(self, value: float, errors: Sequence[float], *, first: bool = False) -> float:
         """Largest `excess` over poses and errors; with `first` the first one above 0."""
@@ -300,11 +336,10 @@ class _Search:
             return 1.0
         return worst
 
-    def _refined(self, good: Trial, bad: float | None) -> tuple[Trial, float | None]:
-        """Narrow the bracket between a suitable variant `good` and a value `bad` that fails."""
-        if bad is None or self.until is None:
-            return good, None
-        at, length = _path(good.value, bad)
+    def _narrowed(self, good: float, bad: float) -> tuple[float, float]:
+        """Narrow the bracket between a suitable value and one that fails."""
+        assert self.until is not None
+        at, length = _path(good, bad)
         errors = tuple(np.linspace(0.0, self.until, 4)[::-1])
 
         def gap(t: float) -> float:
@@ -312,19 +347,17 @@ class _Search:
             return self._excess(at(t), errors)
 
         def serves(t: float) -> bool:
-            nonlocal good
-            trial = self._exact(at(t))
-            good = trial if self._serves(trial) else good
-            return good is trial
+            return self._serves(at(t))
 
         if gap(1.0) > 0 > gap(0.0):
             near = _NARROW / length
             t, _ = scipy.optimize.brentq(gap, 0.0, 1.0, xtol=near, full_output=True)
             for aside in _ASIDE:
-                if serves(max(t - aside * near, 0.0)):
-                    return good, at(min(t + aside * near, 1.0))
-        _, t = narrow(serves, 0.0, 1.0, width=_COARSE)
-        return good, at(t)
+                inside, outside = max(t - aside * near, 0.0), min(t + aside * near, 1.0)
+                if serves(inside):
+                    return at(inside), at(outside)
+        inside, outside = narrow(serves, 0.0, 1.0, width=_COARSE)
+        return at(inside), at(outside)
 
 
 def _path(start: float, end: float) -> tuple[Callable[[float], float], float]:
