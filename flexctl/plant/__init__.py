@@ -28,7 +28,7 @@ from flexctl.plant.modal_analysis import (
     tip_loads,
 )
 from flexctl.plant.operations import Operations, count_operations, count_written_out, lower_triangle
-from flexctl.plant.parameters import known_numbers, nonzero_numbers
+from flexctl.plant.parameters import known_numbers, nonzero_numbers, pack_numbers
 from flexctl.plant.plant import Plant, assemble_plant
 from flexctl.plant.python_control import state_space
 from flexctl.plant.sliding import followed_range
@@ -70,6 +70,7 @@ __all__ = [
     "lower_triangle",
     "missing_terms",
     "nonzero_numbers",
+    "pack_numbers",
     "require_inertia",
     "source_digest",
     "state_space",

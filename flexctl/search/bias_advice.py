@@ -12,137 +12,85 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import takewhile
 
 import numpy as np
 
-from flexctl.errors import ComputationError, InputError, NoEquilibriumError
-from flexctl.loop import (
-    close_around,
-    describe_equilibrium,
-    find_loop_equilibrium,
-    judge_poles,
-    linearise_loop,
-)
-from flexctl.model import soften_arm
-from flexctl.plant import assemble_plant
-from flexctl.robustness import ERROR, Case, Interval, StiffnessMargin
-from flexctl.search.bias_run import BiasRun, BiasRuns, largest_served, try_biases
-from flexctl.search.one_number import judged_poses
+from flexctl.errors import ComputationError, NoEquilibriumError
+from flexctl.loop import describe_equilibrium, find_loop_equilibrium, judge_poles
+from flexctl.robustness import ERROR, Case, StiffnessMargin
+from flexctl.search.bias_run import BiasRun, BiasRuns, try_biases
+from flexctl.search.changed_loops import over_bias
+from flexctl.search.one_number import first_serving, narrow
 
-_STEPS = (0.25, 0.5, 0.75, 1.0)  # of the largest error, tried in both directions
+_STEPS = np.array([0.25, 0.5, 0.75, 1.0])  # of the largest error, tried in both directions
 _LARGEST = 0.9  # largest error tried: arms ten times or half as stiff as in the file
 _STEP = 0.05  # by which a bias is lowered until it suffices
 _RESOLUTION = 0.005  # of a bias
 _LOWEST_BIAS = -0.9
 
-
-@dataclass(frozen=True, kw_only=True)
-class Bias:
-    """A deliberate error of the controller's stiffness, and the error that is then tolerated.
-
-    Attributes
-    ----------
-    bias
-        b [-]: the controller computes with K_hat = (1 + b) K_file.
-    tolerates
-        Largest t [-] for which the loop is stable under |K_file/K - 1| < t, at most 1, where the
-        lower end means no stiffness, on an arm with the dynamics of K_file.
-    """
-
-    bias: float
-    tolerates: float
-
-    def __post_init__(self) -> None:
-        """Check that the biased stiffness is positive, and that `tolerates` is in 0 .. 1."""
-        if not self.bias > -1:
-            raise InputError(f"bias: expected one above -1, got {self.bias:g}")
-        if not 0 <= self.tolerates <= 1:
-            raise InputError(f"tolerates: expected one in 0 .. 1, got {self.tolerates:g}")
+Ends = tuple[float, float]
+"""Limits l and u of an error K_hat/K - 1 [-] within which a loop is stable; u may be infinite."""
 
 
-def best_bias(intervals: Iterable[Interval | None]) -> Bias | None:
-    """Choose the bias that makes the two-sided margin largest at several poses at once.
-
-    Both sides are equal at 1 + b = (2 + u + l)/2, where they are (u - l)/(2 + u + l). Gains do not
-    change, and only stability is judged. Without an upper limit an underestimate gains nothing:
-    b = 0. None where the loop is unstable at a pose without an error, and for no poses.
-    """
-    ends = _common_ends(intervals)
-    if ends is None:
-        return None
-    lower, upper = ends
-    if not np.isfinite(upper):
-        return Bias(bias=0.0, tolerates=-lower)
-    total = 2 + upper + lower
-    return Bias(bias=total / 2 - 1, tolerates=min((upper - lower) / total, 1.0))
-
-
-def bias_for(intervals: Iterable[Interval | None], expected: float) -> float | None:
-    """Smallest underestimate b <= 0 with which all poses tolerate an overestimate of `expected`.
-
-    1 + b = (1 + u)/(1 + expected). None where the loop would be unstable with the right K_file,
-    b < l, or is unstable without an error.
-    """
-    ends = _common_ends(intervals)
-    if ends is None:
-        return None
-    lower, upper = ends
-    bias = min((1 + upper) / (1 + expected) - 1, 0.0)
-    return bias if bias > lower or not bias else None
-
-
-def tolerated_with(intervals: Iterable[Interval], bias: float) -> tuple[float, float]:
-    """Return the ends of K_file/K - 1 that all poses tolerate with a bias; the upper may be inf."""
-    ends = _common_ends(intervals)
-    assert ends is not None
-    lower, upper = ends
-    return (1 + lower) / (1 + bias) - 1, (1 + upper) / (1 + bias) - 1
-
-
-def _common_ends(intervals: Iterable[Interval | None]) -> tuple[float, float] | None:
-    """Limits l and u common to all poses; None where one is unstable, and for no poses."""
-    every = list(intervals)
-    known = [interval for interval in every if interval]
-    if not known or len(known) < len(every):
+def common_ends(margin: StiffnessMargin) -> Ends | None:
+    """Limits common to the judged pose and the motion; None where a pose is unstable."""
+    intervals = [margin.exact, *(pose.interval for pose in margin.path)]
+    known = [interval for interval in intervals if interval]
+    if len(known) < len(intervals):
         return None
     lower = max(interval.alpha_lower for interval in known)
     return lower, min(interval.alpha_upper for interval in known)
 
 
-def margin_intervals(margin: StiffnessMargin) -> list[Interval | None]:
-    """Stable intervals of the judged pose and of the poses of the motion."""
-    return [margin.exact, *(pose.interval for pose in margin.path)]
+def best_bias(ends: Ends) -> float:
+    """Choose the bias that makes the two-sided margin largest.
 
-
-def stable_on_arm(case: Case, bias: float, error: float) -> bool:
-    """Whether the loop with K_hat = (1 + bias) K_file, K_file = (1 + error) K is stable.
-
-    At all poses; damping ratios of the links and all masses are those of the file.
+    Both sides are equal at 1 + b = (2 + u + l)/2, where they are (u - l)/(2 + u + l). Gains do not
+    change, and only stability is judged. Without an upper limit an underestimate gains nothing:
+    b = 0.
     """
-    controller = case.closed.controller
-    arm = soften_arm(case.setup.true_arm, 1 / (1 + error))
-    loop = close_around(controller, assemble_plant(arm, case.truth.basis, interpreted=True))
-    errors = np.full(len(controller.plant.stiffness_parts), bias)
-    try:
-        return all(
-            judge_poles(linearise_loop(loop, joints, second_loop_weight, errors).poles) is True
-            for joints, second_loop_weight in judged_poses(loop, case.n_path)
-        )
-    except NoEquilibriumError:  # no equilibrium at the reference
-        return False
+    return sum(ends) / 2 if np.isfinite(ends[1]) else 0.0
 
 
-def tolerated_by_other_arms(case: Case, bias: Bias) -> float:
+def bias_for(ends: Ends, expected: float) -> float | None:
+    """Smallest underestimate b <= 0 with which an overestimate of `expected` is tolerated.
+
+    1 + b = (1 + u)/(1 + expected). None where the loop would be unstable with the right K_file,
+    b < l.
+    """
+    lower, upper = ends
+    bias = min((1 + upper) / (1 + expected) - 1, 0.0)
+    return bias if bias > lower or not bias else None
+
+
+def tolerated_with(ends: Ends, bias: float) -> Ends:
+    """Return the ends of K_file/K - 1 that are tolerated with a bias."""
+    lower, upper = ends
+    return (1 + lower) / (1 + bias) - 1, (1 + upper) / (1 + bias) - 1
+
+
+def stable_on_arms(case: Case, errors: Iterable[float]) -> Callable[[float], bool]:
+    """Whether the loop with a bias is stable on all arms of these errors: see `over_bias`."""
+    arms = [over_bias(case, error) for error in errors]
+
+    def stable(bias: float) -> bool:
+        try:
+            return all(judge_poles(loop.poles) is True for loops in arms for loop in loops(bias))
+        except NoEquilibriumError:  # no equilibrium at the reference
+            return False
+
+    return stable
+
+
+def tolerated_by_other_arms(case: Case, bias: float, most: float) -> float:
     """Largest error e [-] for which the loop is stable on arms softer and stiffer by up to e.
 
-    Tried at quarters of `bias.tolerates`, at most of 90 %; 0 where the first is not tolerated.
+    Tried at quarters of `most`, or of 90 %; 0 where the first is not tolerated.
     """
-    tolerated = 0.0
-    for error in min(bias.tolerates, _LARGEST) * np.array(_STEPS):
-        if not all(stable_on_arm(case, bias.bias, e) for e in (error, -error)):
-            break
-        tolerated = float(error)
-    return tolerated
+    errors = (min(most, _LARGEST) * _STEPS).tolist()
+    return max(takewhile(lambda e: stable_on_arms(case, (e, -e))(bias), errors), default=0.0)
 
 
 def bias_on_softer_arms(case: Case, start: float, expected: float) -> float | None:
@@ -152,35 +100,19 @@ def bias_on_softer_arms(case: Case, start: float, expected: float) -> float | No
     the last of which is bisected. They are tried without error and at quarters of `expected`. None
     where no bias down to -90 % suffices.
     """
-    errors = [0.0, *(expected * np.array(_STEPS))][::-1]
-
-    def serves(bias: float) -> bool:
-        return all(stable_on_arm(case, bias, error) for error in errors)
-
-    fails = start
-    for bias in np.arange(start, _LOWEST_BIAS, -_STEP).tolist():
-        if serves(bias):
-            return _narrowed(serves, bias, fails)
-        fails = bias
-    return None
-
-
-def _narrowed(serves: Callable[[float], bool], bias: float, fails: float) -> float:
-    """Bisect between a bias that serves and a smaller underestimate that fails."""
-    while fails - bias > _RESOLUTION:
-        middle = (bias + fails) / 2
-        bias, fails = (middle, fails) if serves(middle) else (bias, middle)
-    return bias
+    serves = stable_on_arms(case, [*(expected * _STEPS[::-1]), 0.0])
+    biases = np.arange(start, _LOWEST_BIAS, -_STEP).tolist()
+    return first_serving(serves, biases, partial(narrow, serves, width=_RESOLUTION))[0]
 
 
 @dataclass(frozen=True, kw_only=True)
 class OfferedBias:
-    """A bias and the errors that a loop tolerates with it.
+    """A deliberate error of the controller's stiffness, and the errors that are then tolerated.
 
     Attributes
     ----------
-    bias, tolerates
-        As in `Bias`.
+    bias
+        b [-]: the controller computes with K_hat = (1 + b) K_file.
     lower, upper
         Range of K_file/K - 1 [-] that is tolerated on the arm of the file; `upper` may be infinite.
     other_arms
@@ -192,11 +124,18 @@ class OfferedBias:
     """
 
     bias: float
-    tolerates: float
     lower: float
     upper: float
-    other_arms: float | None
+    other_arms: float | None = None
     tip_at_rest: float | None = None
+
+    @property
+    def tolerates(self) -> float:
+        """Largest t [-] for which the loop is stable under |K_file/K - 1| < t, at most 1.
+
+        On an arm with the dynamics of K_file; the lower end of 1 means no stiffness.
+        """
+        return max(min(-self.lower, self.upper, 1.0), 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,67 +189,49 @@ def advise_bias(
         Called with a sentence before every longer piece of work.
     """
     say = progress or (lambda _words: None)
-    best = best_bias(margin_intervals(margin))
-    if best is None:
+    ends = common_ends(margin)
+    if ends is None:
         return None
-    known = [interval for interval in margin_intervals(margin) if interval]
-    offers = _Offers(case=case, known=known)
-    if best.bias >= 0:
-        return BiasAdvice(at_rest=offers.untried(best))
+    offered, best = partial(_offered, case, ends), best_bias(ends)
+    if best >= 0:
+        return BiasAdvice(at_rest=offered(best))
     say("deliberate underestimates, on arms of other stiffness")
-    least = bias_for(known, ERROR)
-    smallest = offers.tried(least) if least and least > best.bias else None
+    least = bias_for(ends, ERROR)
+    smallest = offered(least) if least and least > best else None
     advice = BiasAdvice(
-        at_rest=offers.tried(best.bias),
+        at_rest=offered(best),
         smallest=smallest,
         enough=least == 0.0,
-        own_tip_at_rest=offers.tip_at_rest(0.0),
+        own_tip_at_rest=_tip_at_rest(case, 0.0),
     )
     aim = smallest or advice.at_rest
     if runs is None or not aim.other_arms:
         return advice
     say("deliberate underestimates, in motion")
-    tried = try_biases(runs, aim.bias)
-    served = largest_served(tried)
-    advised = aim if served == aim.bias else served and offers.tried(served)
+    tried, served = try_biases(runs, aim.bias)
+    advised = aim if served == aim.bias else served and offered(served)
     return replace(advice, runs=tried, advised=advised or None)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Offers:
-    """Biases offered for a loop with `known` stable intervals of its poses."""
+def _offered(case: Case, ends: Ends, bias: float) -> OfferedBias:
+    """Offer a bias; an underestimate is tried on arms of other stiffness and at rest."""
+    lower, upper = tolerated_with(ends, bias)
+    offer = OfferedBias(bias=bias, lower=lower, upper=upper)
+    if bias >= 0:
+        return offer
+    other_arms = tolerated_by_other_arms(case, bias, offer.tolerates)
+    return replace(offer, other_arms=other_arms, tip_at_rest=_tip_at_rest(case, bias))
 
-    case: Case
-    known: list[Interval]
 
-    def tried(self, bias: float) -> OfferedBias:
-        """Offer a bias, tried on arms of other stiffness and at rest."""
-        lower, upper = tolerated_with(self.known, bias)
-        two_sided = Bias(bias=bias, tolerates=max(min(-lower, upper, 1.0), 0.0))
-        offer = self.untried(two_sided, tolerated_by_other_arms(self.case, two_sided))
-        return replace(offer, tip_at_rest=self.tip_at_rest(bias))
-
-    def untried(self, bias: Bias, other_arms: float | None = None) -> OfferedBias:
-        """Offer a bias with the errors that it tolerates on the arm of the file."""
-        lower, upper = tolerated_with(self.known, bias.bias)
-        return OfferedBias(
-            bias=bias.bias,
-            tolerates=bias.tolerates,
-            lower=lower,
-            upper=upper,
-            other_arms=other_arms,
-        )
-
-    def tip_at_rest(self, bias: float) -> float | None:
-        """Tip offset at rest with a bias [m]; None where the loop has no rest."""
-        if not any(self.case.setup.true_arm.gravity):
-            return 0.0
-        loop = self.case.closed
-        final, weight = loop.controller.reference.final, loop.controller.final_second_loop_weight
-        errors = np.full(len(loop.controller.plant.stiffness_parts), bias)
-        try:
-            equilibrium = find_loop_equilibrium(loop, final, weight, errors)
-        except ComputationError:
-            return None
-        rest = describe_equilibrium(loop, equilibrium)
-        return None if rest.falls or not rest.holds else rest.tip_offset
+def _tip_at_rest(case: Case, bias: float) -> float | None:
+    """Tip offset at rest with a bias [m]; None where the loop has no rest."""
+    if not any(case.setup.true_arm.gravity):
+        return 0.0
+    loop, errors = case.closed, np.full(len(case.stiffness_parts), bias)
+    final, weight = loop.controller.reference.final, loop.controller.final_second_loop_weight
+    try:
+        equilibrium = find_loop_equilibrium(loop, final, weight, errors)
+    except ComputationError:
+        return None
+    rest = describe_equilibrium(loop, equilibrium)
+    return None if rest.falls or not rest.holds else rest.tip_offset

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from flexctl.control import design_controller
 from flexctl.errors import ComputationError, RunError
 from flexctl.loop import close_around
-from flexctl.plant import Plant, StiffnessError, assemble_plant
+from flexctl.plant import Plant, StiffnessError
 from flexctl.robustness import Case
+from flexctl.search.one_number import first_serving, narrow
 from flexctl.simulation import Tolerance, simulate
 from flexctl.verdict import find_no_rest, judge_residual
 
@@ -80,7 +81,7 @@ class BiasRuns:
     @cached_property
     def _truth(self) -> Plant:
         """The truth plant, compiled."""
-        return assemble_plant(self.case.setup.true_arm, self.case.truth.basis)
+        return self.case.setup.truth()
 
     def _measured(self, bias: float) -> BiasRun:
         """Run with a bias, without the comparison."""
@@ -115,7 +116,7 @@ class BiasRuns:
         return max(error / max(without, settled) for error, without in pairs)
 
 
-def try_biases(runs: BiasRuns, best: float) -> tuple[BiasRun, ...]:
+def try_biases(runs: BiasRuns, best: float) -> tuple[tuple[BiasRun, ...], float | None]:
     """Run `best` < 0, and if it does not serve search for the largest underestimate that serves.
 
     The second run has the smallest underestimate, `LEAST`: if that does not serve, the search ends
@@ -123,27 +124,23 @@ def try_biases(runs: BiasRuns, best: float) -> tuple[BiasRun, ...]:
 
     Returns
     -------
-    tuple[BiasRun, ...]
+    tuple[tuple[BiasRun, ...], float | None]
         The run without bias, then at most five with a bias, in the order made; the first alone
-        where it fails. Biases other than `best` are multiples of 0.1 %.
+        where it fails. And the bias that serves, `best` or a multiple of 0.1 %; None without one.
     """
-    inner = runs.without
-    if inner.failed:
-        return (inner,)
-    outer = runs.run(best)
-    tried, bias = [inner, outer], -LEAST
-    while not outer.serves and _room(inner, outer) and len(tried) <= _MOST_RUNS:
-        tried.append(runs.run(bias))
-        inner, outer = (tried[-1], outer) if tried[-1].serves else (inner, tried[-1])
-        if not inner.bias:
-            break
-        bias = _between(inner, outer)
-    return tuple(tried)
+    tried = {0.0: runs.without}
 
+    def serves(bias: float) -> bool:
+        tried[bias] = runs.run(bias)
+        return tried[bias].serves
 
-def _room(inner: BiasRun, outer: BiasRun) -> bool:
-    """Whether a bias between one that serves and one that does not is to be searched."""
-    return outer.bias < -LEAST and inner.bias - outer.bias > _STEP
+    def between(inner: float, outer: float) -> float:
+        return _between(tried[inner], tried[outer])
+
+    narrowed = partial(narrow, serves, width=_STEP, between=between, most=_MOST_RUNS - 2)
+    biases = (best, -LEAST) if best < -LEAST else (best,)
+    served, _ = first_serving(serves, () if runs.without.failed else biases, narrowed)
+    return tuple(tried.values()), served
 
 
 def _between(inner: BiasRun, outer: BiasRun) -> float:
@@ -153,17 +150,13 @@ def _between(inner: BiasRun, outer: BiasRun) -> float:
     limit meets the limit at a bias that serves. Next to a run that failed, without a tip error, the
     line from no bias is used instead, at most up to the middle.
     """
-    span = inner.bias - outer.bias
-    step, left = span / 2, FARTHEST - (inner.times or 0.0)
-    if inner.times is not None and outer.times is not None:
+    assert inner.times is not None
+    span, left = inner.bias - outer.bias, FARTHEST - inner.times
+    if outer.times is not None:
         step = left / (outer.times - inner.times) * span
-    elif inner.times is not None and inner.times > 1:
-        step = min(step, left / (inner.times - 1) * -inner.bias)
+    else:
+        step = span / 2
+        if inner.times > 1:
+            step = min(step, left / (inner.times - 1) * -inner.bias)
     step = max(step, min(_STEP, span / 2))
     return math.ceil(_ROUNDING * (inner.bias - step)) / _ROUNDING
-
-
-def largest_served(runs: tuple[BiasRun, ...]) -> float | None:
-    """Return the bias of the largest underestimate that serves; None where none does."""
-    biases = [run.bias for run in runs if run.serves and run.bias < 0]
-    return min(biases, default=None)

@@ -1,4 +1,4 @@
-"""The loops of a case with other gains, effort, damping or inertia, at the poses to be judged.
+"""The loops of a case with another gain, effort, damping, inertia or bias, at the judged poses.
 
 Nothing is derived again but for inertia, on which the shapes of modes may depend: `ClosedLoop.at`.
 Gains that a design computes itself, of a second loop or an observer, follow from the other numbers.
@@ -6,11 +6,14 @@ Gains that a design computes itself, of a second loop or an observer, follow fro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from flexctl.model import Design, with_damping, with_inertia
+from flexctl.loop import LinearLoop, close_around, linearise_loop
+from flexctl.model import Design, soften_arm, with_damping, with_inertia
+from flexctl.plant import assemble_plant, pack_numbers
 from flexctl.robustness import Case
 from flexctl.search.one_number import Variants, at_poses, judged_poses, motion
 
@@ -72,3 +75,21 @@ def over_inertia(case: Case, own: Mapping[str, float]) -> Variants:
 
     poses = judged_poses(case.closed, case.n_path)
     return at_poses(lambda factor: heavier(factor).close(), poses)
+
+
+def over_bias(case: Case, error: float) -> Callable[[float], Iterator[LinearLoop]]:
+    """Linear loops over the bias b of K_hat = (1 + b) K_file on an arm of K_file = (1 + error) K.
+
+    Damping ratios of the links and all masses are those of the file. Softer lines keep their shapes
+    but for those left out by frequency; the arm is then assembled anew, and where lines shear.
+    """
+    closed, truth = case.closed, case.truth
+    arm = soften_arm(truth.arm, 1 / (1 + error))
+    if truth.basis.drop_above or any(link.shear_stiffness for link in arm.links):
+        softened = assemble_plant(arm, truth.basis, interpreted=True)
+        closed = close_around(closed.controller, softened)
+    else:
+        numbers = zip(truth.parameters, pack_numbers(arm, truth.parameters), strict=True)
+        closed = closed.at({f"truth.{name}": number for name, number in numbers})
+    poses, parts = judged_poses(closed, case.n_path), len(closed.controller.plant.stiffness_parts)
+    return lambda bias: (linearise_loop(closed, *pose, np.full(parts, bias)) for pose in poses)

@@ -156,22 +156,10 @@ def first_serving(
     values: Iterable[float],
     narrowed: Callable[[float, float], tuple[float, float]],
 ) -> tuple[float | None, float | None]:
-    """Find the first value that serves, and narrow the bracket before it.
+    """Find the first of `values` that serves, and the one before it, which does not.
 
-    Parameters
-    ----------
-    serves
-        Whether a value serves.
-    values
-        Values to try, the most preferable first.
-    narrowed
-        Narrows a bracket of a value that serves and one that does not, for instance by `narrow`.
-
-    Returns
-    -------
-    tuple[float | None, float | None]
-        The value, and the next more preferable one, which does not serve; the second is None where
-        the first of `values` serves, both are where none does.
+    The most preferable value comes first, and `narrowed` narrows the bracket between both, as
+    `narrow` does. The second is None where there is none before it, both are where none serves.
     """
     fails = None
     for value in values:

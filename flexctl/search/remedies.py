@@ -17,7 +17,7 @@ from flexctl.control import make_reference
 from flexctl.errors import InputError
 from flexctl.model import written_ratios
 from flexctl.robustness import Case, StiffnessMargin
-from flexctl.search.bias_advice import bias_for, bias_on_softer_arms, margin_intervals
+from flexctl.search.bias_advice import bias_for, bias_on_softer_arms, common_ends
 from flexctl.search.bias_run import BiasRun, BiasRuns
 from flexctl.search.changed_loops import (
     EFFORT,
@@ -107,7 +107,8 @@ def find_remedies(
         raise InputError(f"need: expected an overestimate above 0, got {until:g}")
     say = progress or (lambda _words: None)
     say("remedies: a deliberate underestimate")
-    bias = bias_for(margin_intervals(margin), until)
+    ends = common_ends(margin)
+    bias = bias_for(ends, until) if ends else None
     if bias is not None and margin.exact.unknowns:
         bias = bias_on_softer_arms(case, bias, until)
     searches = {"bandwidth": ("slower joint gains", largest_bandwidth)}

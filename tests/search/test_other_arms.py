@@ -14,11 +14,11 @@ from flexctl.plant.plant import assemble_plant
 from flexctl.plant.stiffness_error import StiffnessError
 from flexctl.robustness.stiffness.pose_loop import Case
 from flexctl.search.bias_advice import (
-    Bias,
     bias_on_softer_arms,
-    stable_on_arm,
+    stable_on_arms,
     tolerated_by_other_arms,
 )
+from flexctl.search.changed_loops import over_bias
 
 BASIS = BasisChoice(kind="modes", order=2)
 
@@ -46,12 +46,42 @@ def abscissa(case, bias, error):
 )
 @pytest.mark.slow_but("-0.3-0.3")
 def test_it_is_stable_where_the_loop_made_of_numbers_is(case, bias, error):
-    assert stable_on_arm(case, bias, error) == (abscissa(case, bias, error) < 0)
+    assert stable_on_arms(case, [error])(bias) == (abscissa(case, bias, error) < 0)
+
+
+LOADED = {"tip_load": {"include": ["M"]}}
+SPRING = {"rotor_inertia": 0.02, "stiffness": 100.0, "damping": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("more", "truth"),
+    [
+        (LOADED | {"flexible_joint": SPRING}, {"order": 2}),
+        ({}, {"kind": "elements", "order": 2}),
+        ({"shear_stiffness": {"y": 1e4}}, {"order": 2}),
+        (LOADED, {"order": 4, "drop_above": 150.0}),  # softer, the arm keeps a mode more
+    ],
+    ids=["modes", "elements", "shear", "dropped"],
+)
+def test_an_arm_with_a_wrong_file_is_the_one_assembled_anew(make, more, truth):
+    arm, basis = make["single"](**more), BasisChoice(**{"kind": "modes"} | truth)
+    design = make["design"]([0.0], [0.5], "decoupling", basis={"kind": "modes", "order": 1})
+    case = Case.of(arm, design, truth_basis=basis, n_path=1)
+
+    (found,) = over_bias(case, 0.3)(-0.1)
+
+    controller = case.closed.controller
+    softer = assemble_plant(soften_arm(arm, 1 / 1.3), basis, interpreted=True)
+    errors = np.full(len(controller.plant.stiffness_parts), -0.1)
+    loop = close_around(controller, softer)
+    expected = linearise_loop(loop, controller.reference.final, 0.0, errors)
+    assert found.A == pytest.approx(expected.A, rel=1e-10, abs=1e-9)
+    assert found.K == pytest.approx(expected.K, rel=1e-10, abs=1e-9)
 
 
 @pytest.mark.slow
 def test_what_is_borne_is_borne_at_every_smaller_error_tried(case):
-    tolerated = tolerated_by_other_arms(case, Bias(bias=-0.4, tolerates=0.8))
+    tolerated = tolerated_by_other_arms(case, -0.4, 0.8)
 
     assert np.isclose(tolerated, 0.8 * np.array([0.25, 0.5, 0.75, 1.0])).any()
     assert max(abscissa(case, -0.4, sign * tolerated) for sign in (-1.0, 1.0)) < 0

@@ -25,7 +25,7 @@ from flexctl.robustness.stiffness.record import (
     StiffnessMargin,
     guaranteed_errors,
 )
-from flexctl.search.bias_advice import BiasAdvice, OfferedBias, best_bias, margin_intervals
+from flexctl.search.bias_advice import BiasAdvice, OfferedBias, best_bias, common_ends
 from flexctl.search.bias_run import BiasRun
 from flexctl.search.remedies import Remedies
 from flexctl.view.commands.margin_table import margin_table
@@ -95,13 +95,13 @@ def margin(**changes):
 
 
 def offered(bias, other_arms=0.2, **ends):
-    ends = {"tolerates": 0.3, "lower": -1.0, "upper": 0.3} | ends
+    ends = {"lower": -1.0, "upper": 0.3} | ends
     return OfferedBias(bias=bias, other_arms=other_arms, **ends)
 
 
 def said(found, **advice):
-    best = best_bias(margin_intervals(found))
-    given = BiasAdvice(at_rest=offered(round(best.bias, 9)), **advice) if best else None
+    ends = common_ends(found)
+    given = BiasAdvice(at_rest=offered(round(best_bias(ends), 9)), **advice) if ends else None
     return margin_words(found, advice_words(given, along=bool(found.path)))
 
 

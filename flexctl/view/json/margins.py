@@ -19,7 +19,7 @@ from flexctl.robustness import (
     StiffnessMargin,
     TimeScaleMargin,
 )
-from flexctl.search import BiasAdvice, BiasRun, Remedies, Remedy, Trial
+from flexctl.search import BiasAdvice, BiasRun, OfferedBias, Remedies, Remedy, Trial
 from flexctl.view.json import attributes
 
 
@@ -191,12 +191,16 @@ def _structured(at: IndependentErrorsAt) -> dict[str, Any]:
 
 def bias_json(advice: BiasAdvice) -> dict[str, Any]:
     """Write the bias that evens out the margin at rest, its runs, and the one that is advised."""
-    return asdict(advice.at_rest) | {
+    return _offer(advice.at_rest) | {
         "run": [bias_run_json(run) for run in advice.runs] or None,
-        "advised": advice.advised and asdict(advice.advised),
-        "smallest": advice.smallest and asdict(advice.smallest),
+        "advised": advice.advised and _offer(advice.advised),
+        "smallest": advice.smallest and _offer(advice.smallest),
         "own_tip_at_rest": advice.own_tip_at_rest,
     }
+
+
+def _offer(offered: OfferedBias) -> dict[str, Any]:
+    return attributes(offered, "bias tolerates lower upper other_arms tip_at_rest")
 
 
 def bias_run_json(run: BiasRun) -> dict[str, Any]:
