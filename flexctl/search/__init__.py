@@ -1,4 +1,4 @@
-"""Searches for better parameters: remedies for a small stiffness margin, charts over gains."""
+"""Searches for better numbers: remedies for a small stiffness margin, biases, charts over gains."""
 
 from flexctl.search.bias_advice import BiasAdvice, OfferedBias, advise_bias
 from flexctl.search.bias_run import FARTHEST, BiasRun, BiasRuns

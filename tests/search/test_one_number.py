@@ -1,6 +1,7 @@
 """Gains, damping and inertia with which a loop tolerates a required stiffness overestimate."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,7 +20,16 @@ from flexctl.robustness.stiffness.pose_loop import Case, PoseLoop, loop_at
 from flexctl.search import remedies
 from flexctl.search.changed_loops import EFFORT, over_damping, over_gains, scaled_gains
 from flexctl.search.charts import damping_chart, gain_chart
-from flexctl.search.one_number import at_poses, judge, judged_poses, log_grid, motion, search_over
+from flexctl.search.one_number import (
+    at_poses,
+    first_serving,
+    judge,
+    judged_poses,
+    log_grid,
+    motion,
+    narrow,
+    search_over,
+)
 from flexctl.search.remedies import (
     fastest_second_loop,
     largest_bandwidth,
@@ -169,6 +179,26 @@ def scalar_loop(linear, inverse=0.0):
 def bands(s):
     """alpha_upper: above 0.05 where sin(4 ln s) > 0."""
     return 0.05 * (1 + 0.5 * np.sin(4 * np.log(s)))
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([3.0, 2.0, 1.0], (1.5, 2.0)), ([1.0, 0.5], (1.0, None)), ([3.0, 2.0], (None, None))],
+    ids=["within", "first", "none"],
+)
+def test_the_bracket_before_the_first_value_that_serves_is_narrowed(values, expected):
+    def serves(value):
+        return value <= 1.7
+
+    assert first_serving(serves, values, partial(narrow, serves, width=0.5)) == expected
+
+
+def test_a_bracket_is_narrowed_by_at_most_as_many_trials_as_allowed():
+    tried = []
+
+    narrow(lambda value: tried.append(value) or True, 0.0, 1.0, width=0.0, most=3)
+
+    assert tried == [0.5, 0.75, 0.875]
 
 
 def test_the_first_of_several_bands_is_found_from_above():
