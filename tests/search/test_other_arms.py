@@ -75,8 +75,8 @@ def test_an_arm_with_a_wrong_file_is_the_one_assembled_anew(make, more, truth):
     errors = np.full(len(controller.plant.stiffness_parts), -0.1)
     loop = close_around(controller, softer)
     expected = linearise_loop(loop, controller.reference.final, 0.0, errors)
-    assert found.A == pytest.approx(expected.A, rel=1e-10, abs=1e-9)
-    assert found.K == pytest.approx(expected.K, rel=1e-10, abs=1e-9)
+    poles = np.sort_complex(expected.poles)
+    assert np.sort_complex(found.poles) == pytest.approx(poles, rel=1e-8)
 
 
 @pytest.mark.slow
