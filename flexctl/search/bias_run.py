@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from flexctl.control import design_controller
 from flexctl.errors import ComputationError, RunError
 from flexctl.loop import close_around
-from flexctl.plant import Plant, StiffnessError
+from flexctl.plant import Plant, StiffnessError, assemble_plant
 from flexctl.robustness import Case
 from flexctl.search.one_number import first_serving, narrow
 from flexctl.simulation import Tolerance, simulate
@@ -81,7 +81,7 @@ class BiasRuns:
     @cached_property
     def _truth(self) -> Plant:
         """The truth plant, compiled."""
-        return self.case.setup.truth()
+        return assemble_plant(self.case.setup.true_arm, self.case.truth.basis)
 
     def _measured(self, bias: float) -> BiasRun:
         """Run with a bias, without the comparison."""
