@@ -1,0 +1,45 @@
+"""Loci that are followed against those that are proven: the catalogue, and random loops."""
+
+import pytest
+
+from flexctl.errors import FlexctlError
+from flexctl.loci import eigenvalue_loci
+from flexctl.model.lookup import list_designs, load_design
+from tests.battery.random_case import random_case
+from tests.loci.agreement import assert_same
+
+_ENDLESS = ("rrp-observer",)  # its proof takes hours
+
+
+def _designs():
+    designs = [load_design(entry.name) for entry in list_designs()]
+    return [one for one in designs if not one.open_loop and one.name not in _ENDLESS]
+
+
+def _assert_agreement(*loop, **how):
+    followed, proven = (eigenvalue_loci(*loop, proven=way, **how) for way in (False, True))
+    assert not proven.loci.unproven
+    assert_same(followed.loci, proven.loci)
+    if proven.frozen is not None:
+        assert_same(followed.frozen, proven.frozen)
+
+
+@pytest.mark.parametrize("design", _designs(), ids=lambda one: one.name)
+@pytest.mark.slow_but("hub-pd", "vertical-2r-pd")
+def test_catalogue_loci_agree_along_the_motion(design):
+    if design.reference.duration == 0:
+        pytest.skip("a set point has no motion")
+    _assert_agreement(design.model, design)
+
+
+SEEDS = [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 200))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.usefixtures("no_compiler")
+def test_loci_of_random_loops_agree(seed, tmp_path):
+    arm, design = random_case(seed).write(tmp_path)
+    try:
+        _assert_agreement(arm, design, motion="rest", points=21)
+    except FlexctlError as error:
+        pytest.skip(f"no loci: {error}")
