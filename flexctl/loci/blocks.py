@@ -101,8 +101,8 @@ def unit_overlaps(before: Sequence[Unit], after: Sequence[Unit]) -> Array:
     V0, blocks0 = _frame(before)
     V1, blocks1 = _frame(after)
     Q = overlaps(V0, _inverse(V0), V1, _inverse(V1)).real
-    rows = np.array([Q[block].sum(axis=0) for block in blocks0[: len(before)]])
-    return np.array([rows[:, block].sum(axis=1) for block in blocks1[: len(after)]]).T
+    rows = np.add.reduceat(Q, [block.start for block in blocks0], axis=0)[: len(before)]
+    return np.add.reduceat(rows, [block.start for block in blocks1], axis=1)[:, : len(after)]
 
 
 @dataclass(frozen=True, kw_only=True)

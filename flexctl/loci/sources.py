@@ -24,7 +24,7 @@ from flexctl.loop import (
     sampled_loop,
 )
 from flexctl.model import TWIST
-from flexctl.plant import Plant
+from flexctl.plant import Evaluator, Plant
 from flexctl.simulation import Trajectory
 
 EDGE = 1e-6  # of the range: how closely the loss of the equilibrium is located
@@ -186,43 +186,42 @@ def _moving(
         name = closed.controller.design.label
         raise InputError(f"{name}: expected a continuous law, which alone has a Jacobian in motion")
     size = 2 * closed.truth.n + closed.controller.n_state
+    jacobian = jacobian_in_motion(closed)
 
     def joints(t: float) -> Array:
         return state(t)[0][: closed.truth.m]
 
     def matrix(t: float) -> Array:
-        return matrix_in_motion(closed, t, *state(t), law_state(t))
+        return jacobian(t, *state(t), law_state(t))
 
     return _in_time(closed, matrix, joints, size)
 
 
-def matrix_in_motion(closed: ClosedLoop, t: float, q: Array, v: Array, z: Array) -> Array:
-    """Exact Jacobian (2n + n_z, 2n + n_z) of [q; v; z]' of a continuous loop at time t [s].
+def jacobian_in_motion(closed: ClosedLoop) -> Callable[[float, Array, Array, Array], Array]:
+    """Return the exact Jacobian (2n + n_z, 2n + n_z) of [q; v; z]' of a continuous loop.
 
-    Parameters
-    ----------
-    closed
-        Loop in its gross motion.
-    q, v, z
-        Coordinates and rates (n,), states of the law (n_z,).
+    A function of the time t [s] in its gross motion, of coordinates and rates q and v (n,), and of
+    the states z (n_z,) of the law.
     """
-    n = closed.truth.n
-    inputs = _law_inputs(closed, t, q, v, z)
-    tau = np.array(closed.law(*inputs)[0]).ravel()
-    by_q, by_v, by_tau = closed.truth.derivatives(q, v, tau)
-    K, L, E, F = (np.array(J) for J in closed.law_derivatives(*inputs))
-    above = np.hstack([np.zeros((n, n)), np.eye(n), np.zeros((n, len(F)))])
-    middle = np.hstack([np.hstack([by_q, by_v]) + by_tau @ K, by_tau @ L])
-    return np.vstack([above, middle, np.hstack([E, F])])
+    n, motion = closed.truth.n, closed.controller.reference
+    reference, law = Evaluator(closed.reference, matrix=True), Evaluator(closed.law)
+    law_derivatives = Evaluator(closed.law_derivatives, matrix=True)
 
+    def jacobian(t: float, q: Array, v: Array, z: Array) -> Array:
+        phase = JUMP * float(motion.passed(t))
+        weight, *desired = reference(np.array([t]), np.array([phase]), closed.reference_numbers)
+        inputs = [weight, z, *desired, q, v, closed.law_numbers]
+        by_q, by_v, by_tau = closed.truth.derivatives(q, v, np.asarray(law(*inputs)[0]))
+        K, L, E, F = law_derivatives(*inputs)
+        A = np.zeros((2 * n + len(F), 2 * n + len(F)))
+        A[:n, n : 2 * n] = np.eye(n)
+        A[n : 2 * n, :n], A[n : 2 * n, n : 2 * n] = by_q, by_v
+        A[n : 2 * n, : 2 * n] += by_tau @ K
+        A[n : 2 * n, 2 * n :] = by_tau @ L
+        A[2 * n :, : 2 * n], A[2 * n :, 2 * n :] = E, F
+        return A
 
-def _law_inputs(closed: ClosedLoop, t: float, q: Array, v: Array, z: Array) -> list[Array]:
-    motion = closed.controller.reference
-    second_loop_weight, *desired = closed.reference(
-        t, JUMP * float(motion.passed(t)), closed.reference_numbers
-    )
-    signals = [np.array(second_loop_weight), z, *(np.array(part) for part in desired), q, v]
-    return [*signals, closed.law_numbers]
+    return jacobian
 
 
 def motion_fields(plant: Plant, joints: Array, size: int) -> Array:

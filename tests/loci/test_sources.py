@@ -10,7 +10,7 @@ from flexctl.errors import InputError
 from flexctl.loci.branches import follow
 from flexctl.loci.family import trace_loci
 from flexctl.loci.labels import label_branches, numbers
-from flexctl.loci.sources import at_rest, loop_matrix, matrix_in_motion, on_reference, on_run
+from flexctl.loci.sources import at_rest, jacobian_in_motion, loop_matrix, on_reference, on_run
 from flexctl.loci.variation import Variation, over_number
 from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.eigenvalues import ModeNames
@@ -111,7 +111,7 @@ def test_the_matrix_in_motion_is_the_jacobian_of_the_loop(two_link_loop, stepper
     rng = np.random.default_rng(5)
     n, n_z = loop.truth.n, loop.controller.n_state
     x = rng.uniform(-0.05, 0.05, 2 * n + n_z) + np.r_[-0.9, 0.5, np.zeros(2 * n + n_z - 2)]
-    A = matrix_in_motion(loop, 0.3, x[:n], x[n : 2 * n], x[2 * n :])
+    A = jacobian_in_motion(loop)(0.3, x[:n], x[n : 2 * n], x[2 * n :])
 
     exact = numeric_jacobian(loop, stepper, 0.3, x)
     np.testing.assert_allclose(A, exact, atol=1e-7 * np.abs(exact).max())
@@ -141,7 +141,7 @@ def test_on_a_run_the_law_has_its_integral(two_link_loop, stepper):
     x = stepper(loop).continuous([t])[:, 0]
     n = loop.truth.n
 
-    exact = matrix_in_motion(loop, t, x[:n], x[n : 2 * n], x[2 * n :])
+    exact = jacobian_in_motion(loop)(t, x[:n], x[n : 2 * n], x[2 * n :])
     found = on_run(loop, run).matrix(t)
     np.testing.assert_allclose(run.z[:, 300], x[2 * n :], rtol=1e-6)
     np.testing.assert_allclose(found, exact, atol=1e-7 * np.abs(exact).max())
@@ -166,7 +166,7 @@ def test_with_an_observer_the_matrix_on_a_run_is_that_at_its_estimate(make):
     loop = observing(make, kind="elements", order=2)
     run = simulate(loop, times=np.linspace(0, 0.3, 61))
     k, n = 30, loop.controller.plant.n
-    exact = matrix_in_motion(loop, float(run.t[k]), run.q[:, k], run.v[:, k], run.z[:, k])
+    exact = jacobian_in_motion(loop)(float(run.t[k]), run.q[:, k], run.v[:, k], run.z[:, k])
 
     assert np.abs(run.z[:n, k] - loop.controller.plant.straight(run.q[:1, k])).max() > 1e-6
     np.testing.assert_allclose(
