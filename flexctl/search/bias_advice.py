@@ -24,7 +24,7 @@ from flexctl.loop import (
     linearise_loop,
 )
 from flexctl.model import soften_arm
-from flexctl.plant import assemble_plant
+from flexctl.plant import STIFFNESS_ERROR, assemble_plant
 from flexctl.robustness import ERROR, Case, Interval, StiffnessMargin
 from flexctl.search.bias_run import BiasRun, BiasRuns, largest_served, try_biases
 from flexctl.search.one_number import judged_poses
@@ -119,13 +119,12 @@ def stable_on_arm(case: Case, bias: float, error: float) -> bool:
 
     At all poses; damping ratios of the links and all masses are those of the file.
     """
-    controller = case.closed.controller
+    controller = case.closed.controller.at({STIFFNESS_ERROR: bias})
     arm = soften_arm(case.setup.true_arm, 1 / (1 + error))
     loop = close_around(controller, assemble_plant(arm, case.truth.basis, interpreted=True))
-    errors = np.full(len(controller.plant.stiffness_parts), bias)
     try:
         return all(
-            judge_poles(linearise_loop(loop, joints, second_loop_weight, errors).poles) is True
+            judge_poles(linearise_loop(loop, joints, second_loop_weight).poles) is True
             for joints, second_loop_weight in judged_poses(loop, case.n_path)
         )
     except NoEquilibriumError:  # no equilibrium at the reference
@@ -305,11 +304,10 @@ class _Offers:
         """Tip offset at rest with a bias [m]; None where the loop has no rest."""
         if not any(self.case.setup.true_arm.gravity):
             return 0.0
-        loop = self.case.closed
+        loop = self.case.closed.at({STIFFNESS_ERROR: bias})
         final, weight = loop.controller.reference.final, loop.controller.final_second_loop_weight
-        errors = np.full(len(loop.controller.plant.stiffness_parts), bias)
         try:
-            equilibrium = find_loop_equilibrium(loop, final, weight, errors)
+            equilibrium = find_loop_equilibrium(loop, final, weight)
         except ComputationError:
             return None
         rest = describe_equilibrium(loop, equilibrium)

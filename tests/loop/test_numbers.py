@@ -17,7 +17,7 @@ from flexctl.model import (
     with_value,
 )
 from flexctl.plant import assemble_plant, find_compiler, library_cache, nonzero_numbers
-from flexctl.plant.parameters import change_numbers, known_numbers, number_at
+from flexctl.plant.parameters import Numbers, change_numbers, known_numbers, number_at
 from flexctl.simulation import simulate
 from tests.designs import make_design
 
@@ -44,6 +44,12 @@ def close(arm, design, free):
     return close_around(flexctl.control.design_on(plants[0], design), plants[1])
 
 
+def changed(arm, values):
+    """The arm with other values of its numbers, by name."""
+    numbers = Numbers(arm=arm, stiffness_error={})
+    return change_numbers(numbers, nonzero_numbers(arm), values).arm
+
+
 def distance(one, other):
     """Largest distance of two sets of poles, over the largest pole."""
     gaps = np.abs(one[:, None] - other)
@@ -60,7 +66,7 @@ def test_poles_at_random_numbers_are_those_of_the_arm_that_has_them(name):
     factors = 1 + 0.1 * random.uniform(-1, 1, len(names))
     values = {n: f * number_at(arm, known[n]) for n, f in zip(names, factors, strict=True)}
     found = close(arm, design, free=True).at(values)
-    expected = close(change_numbers(arm, names, values), design, free=False)
+    expected = close(changed(arm, values), design, free=False)
     final, start = found.controller.reference.final, found.controller.reference.start
     for joints, weight in ((final, found.controller.final_second_loop_weight), (start, 0.0)):
         ours, theirs = (linearise_loop(loop, joints, weight).poles for loop in (found, expected))
@@ -99,11 +105,11 @@ def test_a_run_with_another_number_is_that_of_a_loop_made_with_it(two_links, key
         own = [number_at(arm, path) for name, path in known_numbers(arm).items() if key in name]
         value = float(own[0] * np.ravel(value)[0])
     of_design = key.split(".")[0] in DESIGN_TABLES
-    changed = arm if of_design else change_numbers(arm, nonzero_numbers(arm), {key: value})
+    other = arm if of_design else changed(arm, {key: value})
     own = with_value(design, key, value) if of_design else design
     times = np.linspace(0, 0.4, 9)
     found, expected = (
-        simulate(one, times=times) for one in (loop.at({key: value}), close(changed, own, False))
+        simulate(one, times=times) for one in (loop.at({key: value}), close(other, own, False))
     )
     np.testing.assert_allclose(found.q, expected.q, rtol=1e-6, atol=1e-9)
     assert np.abs(found.q - simulate(loop, times=times).q).max() > 1e-7
