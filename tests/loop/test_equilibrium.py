@@ -301,7 +301,7 @@ def payload_family(loop, joints):
         closed=loop,
         joints=joints,
         second_loop_weight=0.0,
-        loop_with=lambda error: (replace(loop, truth=loop.truth.loaded(1 + error)), None),
+        loop_with=lambda error: replace(loop, truth=loop.truth.loaded(1 + error)),
         lowest=-1.0,
     )
 

@@ -71,7 +71,7 @@ def structured_loop(
     """Pull independent errors out of a loop at a pose.
 
     `errors` are kinds of errors, and the relative error [-] at delta = 1 of each. Of the
-    controller's stiffness, which must have its errors as inputs: "modes", each mode and spring, or
+    controller's stiffness, whose errors must be free: "modes", each mode and spring, or
     "links", each link as a whole and each spring. Of the arm, unknown to the controller: "damping",
     each link and spring, and "payload".
 

@@ -260,7 +260,7 @@ def test_a_controller_of_known_stiffness_has_no_errors_to_pull_out(given):
     arm, design, basis, truth = given("planar", "gains")
     known = rebuilt_loop(arm, design, basis, truth, 0.0)
 
-    with pytest.raises(InputError, match="numbers of random that are free"):
+    with pytest.raises(InputError, match="numbers of arm that are free"):
         pull_out(known, *final(known), all_together(known.controller.plant))
 
 
