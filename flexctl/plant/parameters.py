@@ -34,17 +34,21 @@ _OF_JOINT = ("rotor_inertia", "stiffness", "damping")
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers:
-    """What has numbers that may be free: an arm, and errors [-] of its stiffness by part."""
+    """What has numbers that may be free: an arm, and errors [-] of its stiffness by part.
+
+    `known` are the names of all these numbers, and where they stand in this record.
+    """
 
     arm: Arm
     stiffness_error: Mapping[str, Any]
+    known: Mapping[str, _Path]
 
-    @property
-    def known(self) -> dict[str, _Path]:
-        """Names of all numbers that may be free, and where they stand."""
-        of_arm = {name: ("arm", *path) for name, path in known_numbers(self.arm).items()}
-        parts = self.stiffness_error
-        return of_arm | {f"{STIFFNESS_ERROR}[{k}]": (STIFFNESS_ERROR, k) for k in parts}
+    @staticmethod
+    def of(arm: Arm, stiffness_error: Mapping[str, Any]) -> Numbers:
+        """Numbers of an arm and of the errors of its stiffness."""
+        of_arm = {name: ("arm", *path) for name, path in known_numbers(arm).items()}
+        errors = {f"{STIFFNESS_ERROR}[{k}]": (STIFFNESS_ERROR, k) for k in stiffness_error}
+        return Numbers(arm=arm, stiffness_error=stiffness_error, known=of_arm | errors)
 
 
 def known_numbers(arm: Arm) -> dict[str, _Path]:

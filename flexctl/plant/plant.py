@@ -116,11 +116,12 @@ class Plant(Summary):
         other = replace(self, arm=changed.arm, bodies=bodies, stiffness_error=errors)
         for name in ("functions", "content"):  # they hold for all values
             other.__dict__[name] = getattr(self, name)
+        other.__dict__["_own"] = changed
         return other
 
-    @property
+    @cached_property
     def _own(self) -> Numbers:
-        return Numbers(arm=self.arm, stiffness_error=self.stiffness_error)
+        return Numbers.of(self.arm, self.stiffness_error)
 
     @cached_property
     def folded(self) -> Plant:
@@ -534,7 +535,7 @@ def assemble_plant(
         )
     bodies = assemble_bodies(arm, basis)
     errors = dict.fromkeys(stiffness_parts(bodies), 0.0)
-    parameters = expand_names(Numbers(arm=arm, stiffness_error=errors), parameters)
+    parameters = expand_names(Numbers.of(arm, errors), parameters)
     return Plant(
         arm=arm,
         basis=basis,

@@ -46,8 +46,7 @@ def close(arm, design, free):
 
 def changed(arm, values):
     """The arm with other values of its numbers, by name."""
-    numbers = Numbers(arm=arm, stiffness_error={})
-    return change_numbers(numbers, nonzero_numbers(arm), values).arm
+    return change_numbers(Numbers.of(arm, {}), nonzero_numbers(arm), values).arm
 
 
 def distance(one, other):
