@@ -183,7 +183,7 @@ def observed_law(plant: Plant, parts: LawParts, observer: Observer, limit: Array
 
         def law(q: ca.SX) -> tuple[ca.SX, ca.SX]:
             known = [signals.s, integral, signals.q_d, signals.v_d, signals.a_d, q, v_hat]
-            tau, summed = inner.call([*known, *last])
+            tau, summed = inner.call([*known, *last][: inner.n_in()])
             return tau, summed
 
         tau, _ = law(q_hat)

@@ -114,18 +114,16 @@ class ClosedLoop(Summary):
         """
         checks.kind("values", values, Mapping)
         of_truth = {key: x for key, x in values.items() if key.startswith(_OF_TRUTH)}
-        of_design, of_arm, errors = (dict[str, ArrayLike]() for _ in range(3))
+        of_design, of_plant = dict[str, ArrayLike](), dict[str, ArrayLike]()
         for key, x in values.items():
-            if key.startswith(STIFFNESS_ERROR):
-                errors[key] = x
-            elif key not in of_truth:
-                (of_design if key.split(".")[0] in DESIGN_TABLES else of_arm)[key] = x
-        own = {key.removeprefix(_OF_TRUTH): x for key, x in of_truth.items()}
-        truth = self.truth.at({**of_arm, **own}) if of_arm or own else self.truth
-        of_plant = {**of_arm, **errors}
+            if key not in of_truth:
+                (of_design if key.split(".")[0] in DESIGN_TABLES else of_plant)[key] = x
+        own = {key: x for key, x in of_plant.items() if not key.startswith(STIFFNESS_ERROR)}
+        own |= {key.removeprefix(_OF_TRUTH): x for key, x in of_truth.items()}
+        truth = self.truth.at(own) if own else self.truth
         changed = bool(of_plant or of_design)
         controller = self.controller.at(of_plant, of_design) if changed else self.controller
-        kept = self.kept_shapes or bool((of_arm or own) and _assumes_tip_loads(self))
+        kept = self.kept_shapes or bool(own and _assumes_tip_loads(self))
         return replace(self, controller=controller, truth=truth, kept_shapes=kept)
 
     @property

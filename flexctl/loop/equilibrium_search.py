@@ -30,11 +30,7 @@ _SHORTEST = 1e-7  # step of the release at which its path is said to turn back
 
 
 def law_arguments(
-    loop: ClosedLoop,
-    q: Array,
-    z: Array,
-    joints: Array,
-    second_loop_weight: float,
+    loop: ClosedLoop, q: Array, z: Array, joints: Array, second_loop_weight: float
 ) -> list[Array]:
     """Arguments of a controller's law at rest: the truth at q (n,), the law's states z (n_z,)."""
     zero, rest = np.zeros(loop.truth.m), np.zeros(loop.truth.n)
@@ -43,11 +39,7 @@ def law_arguments(
 
 
 def law_jacobians(
-    loop: ClosedLoop,
-    q: Array,
-    z: Array,
-    joints: Array,
-    second_loop_weight: float,
+    loop: ClosedLoop, q: Array, z: Array, joints: Array, second_loop_weight: float
 ) -> tuple[Array, Array, Array, Array]:
     """Differentiate a law at rest: tau by the measured state and by z, z' by the same.
 

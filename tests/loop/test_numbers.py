@@ -19,6 +19,7 @@ from flexctl.model import (
 from flexctl.plant import assemble_plant, find_compiler, library_cache, nonzero_numbers
 from flexctl.plant.parameters import Numbers, change_numbers, known_numbers, number_at
 from flexctl.simulation import simulate
+from tests.arms import wrong_plant
 from tests.designs import make_design
 
 FINE, COARSE = (BasisChoice(kind="elements", order=order) for order in (2, 1))
@@ -125,6 +126,33 @@ def test_gains_of_a_riccati_equation_follow_their_weights():
 
     assert distance(theirs, ours) < 1e-9
     assert distance(theirs, linearise_loop(close(arm, design, True), final, 1.0).poles) > 1e-6
+
+
+@pytest.mark.parametrize("name", ["rrp-stiff-decoupling", "subudhi-morris-decoupling"])
+def test_errors_of_the_stiffness_are_those_of_the_law_alone(name):
+    design = load_design(name)
+    arm, free = load_model(design.model), ("stiffness_error",)
+    right = flexctl.design_controller(arm, design, COARSE, interpreted=True, parameters=free)
+    loop = close_around(right, assemble_plant(arm, BasisChoice(order=2), interpreted=True))
+    part = right.plant.stiffness_parts[0]
+    found = loop.at({"stiffness_error": 0.2, f"stiffness_error[{part}]": -0.1})
+    errors = dict.fromkeys(right.plant.stiffness_parts, 0.2) | {part: -0.1}
+    wrong = flexctl.control.design_on(wrong_plant(arm, COARSE, errors), design)
+    expected = close_around(wrong, loop.truth)
+    final = design.reference.to
+    ours, theirs = (linearise_loop(one, final, 1.0).poles for one in (found, expected))
+
+    assert distance(theirs, ours) < 1e-9
+    assert distance(theirs, linearise_loop(loop, final, 1.0).poles) > 1e-6
+    assert found.truth is loop.truth
+    assert found.controller.feedback is right.feedback
+    assert not found.kept_shapes
+
+
+def test_errors_that_are_not_free_are_refused_in_one_line(two_links):
+    with pytest.raises(InputError, match=r"that are free .* got 'stiffness_error'") as error:
+        two_links[2].at({"stiffness_error": 0.1})
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.skipif(find_compiler() is None, reason="no C compiler here")
