@@ -13,10 +13,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from flexctl.control import design_controller
+from flexctl.control import design_controller, design_on
 from flexctl.loop import close_around, linearise_loop
 from flexctl.model import load_design, load_model
-from flexctl.plant import StiffnessError, assemble_plant
+from flexctl.plant import STIFFNESS_ERROR, assemble_plant
 from flexctl.robustness import loop_at
 
 DESIGNS = ("rrp-stiff-decoupling", "rrp-gentle", "rrp-composite", "rrp-observer")
@@ -39,8 +39,8 @@ def measure(name: str) -> tuple[float, ...]:
 
     def first() -> None:
         nonlocal closed
-        unknown = StiffnessError(values=None)
-        controller = design_controller(arm, design, interpreted=True, stiffness_error=unknown)
+        free = (STIFFNESS_ERROR,)
+        controller = design_controller(arm, design, interpreted=True, parameters=free)
         closed = close_around(controller, assemble_plant(arm, basis, interpreted=True))
         _ = loop_at(closed, controller.reference.final, 0.0).interval
 
@@ -50,11 +50,10 @@ def measure(name: str) -> tuple[float, ...]:
     poses = motion.sample(np.linspace(0, motion.duration, _POSES))[0].T
     one = seconds(lambda: loop_at(loop, poses[50], 0.0).interval)
     path = seconds(lambda: [loop_at(loop, joints, 0.0).interval for joints in poses])
-    parts = len(loop.controller.plant.stiffness_parts)
+    wrong = loop.controller.plant.at({STIFFNESS_ERROR: 0.01}).folded
 
     def anew() -> None:
-        wrong = StiffnessError(values=(0.01,) * parts)
-        controller = design_controller(arm, design, interpreted=True, stiffness_error=wrong)
+        controller = design_on(wrong, design)
         _ = linearise_loop(replace(loop, controller=controller), motion.final, 0.0).poles
 
     return whole, one, path, _SCAN * seconds(anew)

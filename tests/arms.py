@@ -116,6 +116,19 @@ def plant_of(arm, kind="modes", order=2, sliding="fixed", **more: Any):
     return assemble_plant(arm, basis, interpreted=True, **more)
 
 
+def wrong_plant(arm, basis, errors, **more):
+    """A model of the arm with errors K_hat/K - 1 of its stiffness, as constants.
+
+    One error of all parts, one each, or some by part.
+    """
+    more = {"interpreted": True} | more
+    free = assemble_plant(arm, basis, parameters=("stiffness_error",), **more)
+    by_part = {"stiffness_error": errors}
+    if isinstance(errors, dict):
+        by_part = {f"stiffness_error[{part}]": error for part, error in errors.items()}
+    return free.at(by_part).folded
+
+
 def chain_plant(links, order=2, **more):
     """The arm of these tables of links, and what else a file says of it, on modes."""
     return plant_of(make_arm(links, **more), order=order)

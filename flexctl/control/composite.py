@@ -92,7 +92,7 @@ def _quasi_steady(
     m, e = plant.m, plant.equations
     T_z = T[:, m:]
     load = T_z.T @ (constant(plant.B) @ tau - forces)
-    if "compliance" in signals.numbers and not plant.has_unknown_errors:
+    if "compliance" in signals.numbers and not plant.has_free_errors:
         return signals.numbers["compliance"] @ load
     K = ca.substitute(ca.jacobian(e.k, e.q), e.q, ca.densify(T[:, :m] @ y))
     D, LT, order = ca.ldl(ca.sparsify(ca.simplify(T_z.T @ K @ T_z)))
@@ -100,8 +100,8 @@ def _quasi_steady(
 
 
 def _constant_stiffness(plant: Plant) -> bool:
-    """Whether the stiffness is a number: no link slides, and none of its errors is unknown."""
-    return not plant.has_unknown_errors and not any(body.sliding for body in plant.bodies)
+    """Whether the stiffness is a number: no link slides, and none of its errors is free."""
+    return not plant.has_free_errors and not any(body.sliding for body in plant.bodies)
 
 
 def _compliance(plant: Plant, reference: ReferenceMotion, angle: SlowAngle) -> Array:

@@ -41,9 +41,9 @@ from flexctl.model import (
     with_value,
 )
 from flexctl.plant import (
+    STIFFNESS_ERROR,
     Evaluator,
     Plant,
-    StiffnessError,
     Wanted,
     assemble_plant,
     backend,
@@ -130,14 +130,19 @@ class Controller(Summary):
             self._check(self.recipe)
         checks.shape("reference.final", self.reference.final, (self.plant.m,))
 
-    def at(self, of_arm: Mapping[str, ArrayLike], of_design: Mapping[str, ArrayLike]) -> Controller:
-        """Return the controller designed with other numbers of its arm and its design, by key.
+    def at(
+        self, of_plant: Mapping[str, ArrayLike], of_design: Mapping[str, ArrayLike] | None = None
+    ) -> Controller:
+        """Return the controller designed with other numbers of its plant and its design, by key.
 
-        See `Plant.at`; raises InputError and DesignError as `design_controller`.
+        Errors of the stiffness leave all gains as they are. See `Plant.at`; raises InputError and
+        DesignError as `design_controller`.
         """
-        plant = self.plant.at(of_arm) if of_arm else self.plant
+        plant = self.plant.at(of_plant) if of_plant else self.plant
+        if not of_design and all(key.startswith(STIFFNESS_ERROR) for key in of_plant):
+            return replace(self, plant=plant)
         design = self.design
-        for key, value in of_design.items():
+        for key, value in (of_design or {}).items():
             design = with_value(design, key, value)
         return design_on(plant, design)
 
@@ -153,8 +158,7 @@ class Controller(Summary):
         Weight s [-] of the second loop (0 in the gross motion, 1 after the switch), state z (n_z,)
         of the law, desired motion and measured q, v (n,), or for an external law its measured
         positions and their rates (p,); torques tau (m,) and dz/dt (n_z,). Torques are not limited
-        here, except with an observer, which uses the limited torques. Unknown errors of the
-        stiffness are the last input; see `StiffnessError`.
+        here, except with an observer, which uses the limited torques.
         """
         if isinstance(self.recipe, Recipe):
             return self.recipe.folded(self.plant)
@@ -181,8 +185,7 @@ class Controller(Summary):
         """Values (k,) of the numbers that are the last input of `function`."""
         if isinstance(self.recipe, Recipe):
             return self.recipe.column(self.plant)
-        takes_none = self.recipe.n_in() == 7 + self.plant.has_unknown_errors
-        return np.zeros(0) if takes_none else self.plant.numbers
+        return np.zeros(0) if self.recipe.n_in() == 7 else self.plant.numbers
 
     @cached_property
     def key(self) -> str:
@@ -364,7 +367,7 @@ def design_controller(
     basis: BasisChoice | None = None,
     *,
     interpreted: bool = False,
-    stiffness_error: StiffnessError | None = None,
+    parameters: tuple[str, ...] = (),
 ) -> Controller:
     """Design the controller of a design file for an arm.
 
@@ -378,9 +381,11 @@ def design_controller(
         Discretisation of the design plant; the design file's by default.
     interpreted
         Do not compile the design plant: see `Plant`.
-    stiffness_error
-        Relative errors of the stiffness K_hat that the law computes with. All gains, also those of
-        the second loop and of an observer, are designed with the correct stiffness.
+    parameters
+        What stays free beside the numbers of the arm that are not zero, such as
+        ``stiffness_error``: relative errors of the stiffness K_hat that the law computes with. All
+        gains, also those of the second loop and of an observer, are designed with the correct
+        stiffness.
 
     Raises
     ------
@@ -401,8 +406,7 @@ def design_controller(
         arm,
         basis or design.basis,
         interpreted=interpreted,
-        stiffness_error=stiffness_error,
-        parameters=nonzero_numbers(arm),
+        parameters=(*nonzero_numbers(arm), *parameters),
     )
     return design_on(plant, design)
 

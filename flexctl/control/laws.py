@@ -146,14 +146,12 @@ def check_law(
 ) -> None:
     """Refuse a law of other sizes than those of (s, z, q_d, v_d, a_d, q, v) -> (tau, z_rate).
 
-    z (n_z,) has `n_state` entries; q and v (p,) are `measured` positions and their rates. Unknown
-    errors of the stiffness follow, then the free numbers of the plant and those of the law.
+    z (n_z,) has `n_state` entries; q and v (p,) are `measured` positions and their rates. The free
+    numbers of the plant and those of the law follow.
     """
-    m, last = plant.m, len(plant.parameters) + numbers
-    unknown = [len(plant.stiffness_parts)] if plant.has_unknown_errors else []
-    if last and law.n_in() != 7 + len(unknown):  # one that uses none need not take them
-        unknown.append(last)
-    expected = [[1, n_state, m, m, m, measured, measured, *unknown], [m, n_state]]
+    m, own = plant.m, len(plant.parameters) + numbers
+    last = [own] if own and law.n_in() != 7 else []  # one that uses none need not take them
+    expected = [[1, n_state, m, m, m, measured, measured, *last], [m, n_state]]
     sizes = [[law.numel_in(k) for k in range(law.n_in())]]
     sizes += [[_length(law.size_out(k)) for k in range(law.n_out())]]
     for name, want, got in zip(("inputs", "outputs"), expected, sizes, strict=True):
@@ -173,9 +171,9 @@ class Signals:
 
     `driven` has the desired position, rate and acceleration (m, 1) of the driven coordinates: the
     joints, or the rotors that drive them. `error` and `error_rate` are those of the same
-    coordinates, as measured: collocated with the torques. `unknown` are unknown errors of the
-    plant's stiffness and its free numbers, a column each: inputs of the law too. `numbers` are the
-    law's own, by name: symbols, which join the free numbers as one input, or constants.
+    coordinates, as measured: collocated with the torques. `free` are the free numbers of the plant
+    (k, 1). `numbers` are the law's own, by name: symbols, which join these as one input, or
+    constants.
     """
 
     s: ca.SX
@@ -187,7 +185,6 @@ class Signals:
     v: ca.SX
     driven: tuple[ca.SX, ca.SX, ca.SX]
     drives: tuple[int, ...]
-    unknown: tuple[ca.SX, ...] = ()
     free: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     numbers: Mapping[str, ca.SX] = field(default_factory=dict)
 
@@ -204,11 +201,10 @@ class Signals:
     @property
     def inputs(self) -> list[ca.SX]:
         """Inputs of a law in their order, see `law_inputs`."""
-        errors = [symbols for symbols in self.unknown if symbols is not self.free]
         own = [ca.vec(x) for x in self.numbers.values() if ca.symvar(x)]
         numbers = ca.vertcat(self.free, *own)
         known = [self.s, self.z, self.q_d, self.v_d, self.a_d, self.q, self.v]
-        return [*known, *errors, *([numbers] if numbers.numel() else [])]
+        return [*known, *([numbers] if numbers.numel() else [])]
 
     def law(self, tau: ca.SX, summed: ca.SX | None = None) -> ca.Function:
         """Build the law of torques `tau` (m, 1) that integrates `summed` (m, 1) or `error`."""
@@ -218,14 +214,14 @@ class Signals:
 
 def law_function(inputs: list[ca.SX], tau: ca.SX, z_rate: ca.SX) -> ca.Function:
     """Build a law, see `Controller.law`, from its torques (m, 1) and dz/dt (n_z, 1)."""
-    names, outputs = law_inputs(len(inputs) - 7), [ca.densify(tau), ca.densify(z_rate)]
-    return ca.Function("law", inputs, outputs, names, ["tau", "z_rate"], {"cse": True})
+    names, outputs = [*law_inputs(), "numbers"], [ca.densify(tau), ca.densify(z_rate)]
+    results = ["tau", "z_rate"]
+    return ca.Function("law", inputs, outputs, names[: len(inputs)], results, {"cse": True})
 
 
-def law_inputs(n_unknown: int = 0) -> list[str]:
-    """Names of the inputs of a law; unknown errors of the stiffness come last."""
-    known = ["s", "z", "q_d", "v_d", "a_d", "q", "v"]
-    return [*known, *(f"unknown{k}" for k in range(n_unknown))]
+def law_inputs() -> list[str]:
+    """Names of the inputs of a law; numbers, if any, come last."""
+    return ["s", "z", "q_d", "v_d", "a_d", "q", "v"]
 
 
 def input_symbols(law: ca.Function) -> list[ca.SX]:
@@ -252,7 +248,6 @@ def law_signals(
         v=ca.SX.sym("v", plant.n),
         driven=driven_motion(plant, q_d, v_d, a_d),
         drives=plant.drives,
-        unknown=tuple(plant.unknown),
         free=plant.equations.free,
         numbers=numbers or {},
     )
@@ -275,7 +270,7 @@ def rigid_torque(plant: Plant, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
 def rigid_forces(plant: Plant, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
     """Return the forces (n, 1) that keep the arm straight for the joint motion q, v, a (m, 1)."""
     S = _strain_free(plant)
-    return plant.casadi_functions["inverse_dynamics"](S @ q, S @ v, S @ a, *plant.unknown)
+    return plant.casadi_functions["inverse_dynamics"](S @ q, S @ v, S @ a, *plant.free_input)
 
 
 def _strain_free(plant: Plant) -> ca.SX:

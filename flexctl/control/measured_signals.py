@@ -87,7 +87,7 @@ def desired_signals(
     """
     q_d, v_d, _ = desired
     driven = driven_motion(plant, *desired)[:2] if gravity else (q_d, v_d)
-    tip = plant.casadi_functions["tip"](straight_arm(plant, q_d), *plant.unknown)
+    tip = plant.casadi_functions["tip"](straight_arm(plant, q_d), *plant.free_input)
     tip_rate = ca.jtimes(tip, q_d, v_d)
     known = {name: (q_d[j], v_d[j]) for j, name in enumerate(plant.joints)}
     rotors = zip(plant.rotors, plant.arm.rotors, strict=True)

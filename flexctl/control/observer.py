@@ -179,11 +179,11 @@ def observed_law(plant: Plant, parts: LawParts, observer: Observer, limit: Array
 
         inside = replace(signals, z=integral)
         inner = own.write(plant, inside) if isinstance(own, Recipe) else own
-        last = inside.inputs[7:] if isinstance(own, Recipe) else list(signals.unknown)
+        last = inside.inputs[7:] if isinstance(own, Recipe) else plant.free_input
 
         def law(q: ca.SX) -> tuple[ca.SX, ca.SX]:
             known = [signals.s, integral, signals.q_d, signals.v_d, signals.a_d, q, v_hat]
-            tau, summed = inner.call([*known, *last])
+            tau, summed = inner.call([*known, *last][: inner.n_in()])
             return tau, summed
 
         tau, _ = law(q_hat)
@@ -192,7 +192,7 @@ def observed_law(plant: Plant, parts: LawParts, observer: Observer, limit: Array
         for row in observer.measured:
             seen[row] = signals.q[row]
         _, summed = law(seen)
-        a = plant.casadi_functions["forward_dynamics"](q_hat, v_hat, limited, *signals.unknown)
+        a = plant.casadi_functions["forward_dynamics"](q_hat, v_hat, limited, *plant.free_input)
         error = constant(C) @ (ca.vertcat(signals.q, signals.v) - estimate)
         moved = ca.vertcat(v_hat, a) + x["L"] @ error
         z_rate = ca.vertcat(summed * (limited == tau) if n_i else ca.SX(0, 1), moved)

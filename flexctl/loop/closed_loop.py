@@ -22,6 +22,7 @@ from flexctl.loop.measurement import Measurement, make_measurement, measure_sign
 from flexctl.loop.setup import default_truth
 from flexctl.model import DESIGN_TABLES, Arm, BasisChoice, load_model, pick_basis
 from flexctl.plant import (
+    STIFFNESS_ERROR,
     Plant,
     assemble_plant,
     followed_range,
@@ -92,7 +93,8 @@ class ClosedLoop(Summary):
             Numbers of the arm as in its file, ``payload.mass`` or ``link1.EI.y``, that are not
             zero: of the design's arm and of the true one; ``truth.payload.mass`` of the true arm
             alone. Numbers of the design: ``gains.Gp``, ``second_loop.weights.effort``,
-            ``reference.duration``.
+            ``reference.duration``. Errors of the stiffness that the law computes with, where they
+            are free: ``stiffness_error[link1.y.1]``.
 
         Raises
         ------
@@ -112,15 +114,16 @@ class ClosedLoop(Summary):
         """
         checks.kind("values", values, Mapping)
         of_truth = {key: x for key, x in values.items() if key.startswith(_OF_TRUTH)}
-        of_design, of_arm = dict[str, ArrayLike](), dict[str, ArrayLike]()
+        of_design, of_plant = dict[str, ArrayLike](), dict[str, ArrayLike]()
         for key, x in values.items():
             if key not in of_truth:
-                (of_design if key.split(".")[0] in DESIGN_TABLES else of_arm)[key] = x
-        own = {key.removeprefix(_OF_TRUTH): x for key, x in of_truth.items()}
-        truth = self.truth.at({**of_arm, **own}) if of_arm or own else self.truth
-        changed = bool(of_arm or of_design)
-        controller = self.controller.at(of_arm, of_design) if changed else self.controller
-        kept = self.kept_shapes or bool((of_arm or own) and _assumes_tip_loads(self))
+                (of_design if key.split(".")[0] in DESIGN_TABLES else of_plant)[key] = x
+        own = {key: x for key, x in of_plant.items() if not key.startswith(STIFFNESS_ERROR)}
+        own |= {key.removeprefix(_OF_TRUTH): x for key, x in of_truth.items()}
+        truth = self.truth.at(own) if own else self.truth
+        changed = bool(of_plant or of_design)
+        controller = self.controller.at(of_plant, of_design) if changed else self.controller
+        kept = self.kept_shapes or bool(own and _assumes_tip_loads(self))
         return replace(self, controller=controller, truth=truth, kept_shapes=kept)
 
     @property

@@ -69,7 +69,6 @@ def find_loop_equilibrium(
     loop: ClosedLoop,
     joints: Array,
     second_loop_weight: float,
-    errors: Array | None = None,
     start: tuple[Array, Array] | None = None,
 ) -> Equilibrium:
     """Find the equilibrium of a closed loop with its reference held at the given joint variables.
@@ -86,9 +85,6 @@ def find_loop_equilibrium(
         Desired joint variables (m,) [rad or m].
     second_loop_weight
         0 in the gross motion, 1 under the second loop.
-    errors
-        Relative errors of the law's stiffness, by part, where its controller has them as inputs;
-        none by default.
     start
         Coordinates (n,) and states of the law (n_z,) from which to search, in place of the
         reference: the equilibrium next to them, or none.
@@ -110,9 +106,7 @@ def find_loop_equilibrium(
     z0 = loop.agreeing_state(q0, np.zeros(loop.truth.n))
     if not _holds(loop.controller, joints, second_loop_weight):
         return Equilibrium(desired=joints, q=q0, z=z0, tau=tau0, reference=q0)
-    balance = ForceBalance(
-        loop=loop, joints=joints, second_loop_weight=second_loop_weight, errors=errors
-    )
+    balance = ForceBalance(loop=loop, joints=joints, second_loop_weight=second_loop_weight)
     begin = np.concatenate([q0, z0] if start is None else start)
     if not np.isfinite(balance.left(begin)).all():
         raise ComputationError(
@@ -134,13 +128,13 @@ def find_loop_equilibrium(
 
 
 def equilibrium_at_reference(
-    loop: ClosedLoop, joints: Array, second_loop_weight: float, errors: Array | None = None
+    loop: ClosedLoop, joints: Array, second_loop_weight: float
 ) -> Equilibrium:
     """Find the equilibrium of a closed loop at its reference: see `find_loop_equilibrium`.
 
     Raises NoEquilibriumError also when the arm leaves the reference and comes to rest elsewhere.
     """
-    rest = find_loop_equilibrium(loop, joints, second_loop_weight, errors)
+    rest = find_loop_equilibrium(loop, joints, second_loop_weight)
     if rest.falls:
         raise NoEquilibriumError(
             f"{loop.controller.design.name}: the loop has no equilibrium at its reference "
@@ -153,7 +147,6 @@ def follow_equilibrium(
     loop: ClosedLoop,
     rest: Equilibrium,
     second_loop_weight: float,
-    errors: Array | None,
     start: tuple[Array, Array],
 ) -> Equilibrium | None:
     """Find the equilibrium next to q (n,), z (n_z,) of a loop that differs slightly from another.
@@ -161,10 +154,8 @@ def follow_equilibrium(
     `rest` is that of the other loop, with the same reference; None if there is none next to it.
     """
     if not _holds(loop.controller, rest.desired, second_loop_weight):
-        return find_loop_equilibrium(loop, rest.desired, second_loop_weight, errors)
-    balance = ForceBalance(
-        loop=loop, joints=rest.desired, second_loop_weight=second_loop_weight, errors=errors
-    )
+        return find_loop_equilibrium(loop, rest.desired, second_loop_weight)
+    balance = ForceBalance(loop=loop, joints=rest.desired, second_loop_weight=second_loop_weight)
     begin, n = np.concatenate(start), len(rest.q)
     X = newton_solution(balance, begin, np.zeros_like(begin))
     return None if X is None else replace(rest, q=X[:n], z=X[n:], tau=balance.torque(X)[0])
@@ -182,10 +173,8 @@ def _words(loop: ClosedLoop, joints: Array) -> str:
     return ", ".join(f"{k} = {x:.4g}" for k, x in zip(loop.truth.joints, joints, strict=True))
 
 
-def set_integrals(
-    loop: ClosedLoop, rest: Equilibrium, second_loop_weight: float, errors: Array
-) -> Equilibrium:
-    """Set the integrals of a law with errors (p,) so that it holds the arm at its equilibrium.
+def set_integrals(loop: ClosedLoop, rest: Equilibrium, second_loop_weight: float) -> Equilibrium:
+    """Set the integrals of a law so that it holds the arm at the equilibrium of a similar loop.
 
     A law is affine in its integrals, so that one step gives them; without integrals, or without
     gravity, nothing changes.
@@ -193,9 +182,9 @@ def set_integrals(
     own = loop.controller.n_integral
     if not own or not any(loop.truth.arm.gravity):
         return rest
-    arguments = law_arguments(loop, rest.q, rest.z, rest.desired, second_loop_weight, errors)
+    arguments = law_arguments(loop, rest.q, rest.z, rest.desired, second_loop_weight)
     short = rest.tau - loop.controller.without_limits.evaluate("law", *arguments)[0].ravel()
-    _, L, *_ = law_jacobians(loop, rest.q, rest.z, rest.desired, second_loop_weight, errors)
+    _, L, *_ = law_jacobians(loop, rest.q, rest.z, rest.desired, second_loop_weight)
     z = rest.z.copy()
     z[:own] += np.linalg.lstsq(L[:, :own], short, rcond=None)[0]
     return replace(rest, z=z)

@@ -30,30 +30,16 @@ _SHORTEST = 1e-7  # step of the release at which its path is said to turn back
 
 
 def law_arguments(
-    loop: ClosedLoop,
-    q: Array,
-    z: Array,
-    joints: Array,
-    second_loop_weight: float,
-    errors: Array | None,
+    loop: ClosedLoop, q: Array, z: Array, joints: Array, second_loop_weight: float
 ) -> list[Array]:
     """Arguments of a controller's law at rest: the truth at q (n,), the law's states z (n_z,)."""
     zero, rest = np.zeros(loop.truth.m), np.zeros(loop.truth.n)
     seen = loop.measurement.read(q, rest)
-    arguments = [np.array([second_loop_weight]), z, joints, zero, zero, *seen]
-    if loop.controller.plant.has_unknown_errors:
-        parts = len(loop.controller.plant.stiffness_parts)
-        arguments.append(np.zeros(parts) if errors is None else errors)
-    return arguments
+    return [np.array([second_loop_weight]), z, joints, zero, zero, *seen]
 
 
 def law_jacobians(
-    loop: ClosedLoop,
-    q: Array,
-    z: Array,
-    joints: Array,
-    second_loop_weight: float,
-    errors: Array | None = None,
+    loop: ClosedLoop, q: Array, z: Array, joints: Array, second_loop_weight: float
 ) -> tuple[Array, Array, Array, Array]:
     """Differentiate a law at rest: tau by the measured state and by z, z' by the same.
 
@@ -61,7 +47,7 @@ def law_jacobians(
     the positions that an external law measures; the arguments are those of `law_arguments`.
     `measurement_jacobian` gives the derivative of the measurement.
     """
-    arguments = law_arguments(loop, q, z, joints, second_loop_weight, errors)
+    arguments = law_arguments(loop, q, z, joints, second_loop_weight)
     K, L, E, F = loop.controller.without_limits.evaluate("law_jacobian", *arguments)
     return K, L, E, F
 
@@ -78,14 +64,11 @@ class ForceBalance:
     loop: ClosedLoop
     joints: Array
     second_loop_weight: float
-    errors: Array | None
 
     def torque(self, X: Array) -> tuple[Array, Array]:
         """Torques (m,) and z' (n_z,) of the law."""
-        n, errors = self.loop.truth.n, self.errors
-        arguments = law_arguments(
-            self.loop, X[:n], X[n:], self.joints, self.second_loop_weight, errors
-        )
+        n = self.loop.truth.n
+        arguments = law_arguments(self.loop, X[:n], X[n:], self.joints, self.second_loop_weight)
         tau, rate = self.loop.controller.without_limits.evaluate("law", *arguments)
         return tau.ravel(), rate.ravel()
 
@@ -98,9 +81,8 @@ class ForceBalance:
     def slopes(self, X: Array) -> Array:
         """Return the derivative of `left` by X, (n + n_z, n + n_z)."""
         truth, q = self.loop.truth, X[: self.loop.truth.n]
-        K, L, E, F = law_jacobians(
-            self.loop, q, X[truth.n :], self.joints, self.second_loop_weight, self.errors
-        )
+        z, weight = X[truth.n :], self.second_loop_weight
+        K, L, E, F = law_jacobians(self.loop, q, z, self.joints, weight)
         seen = measurement_jacobian(self.loop, q)[:, : truth.n]
         by_q = truth.tangent_stiffness(q) - truth.B @ (K @ seen)
         return np.block([[by_q, -truth.B @ L], [E @ seen, F]])

@@ -281,29 +281,26 @@ def linearise(
     linear = linearise_loop(subject, joints, weight)
     rest = linear.rest
     assert rest is not None
-    arguments = law_arguments(subject, rest.q, rest.z, rest.desired, weight, None)
+    arguments = law_arguments(subject, rest.q, rest.z, rest.desired, weight)
     by_tau, by_z = controller.without_limits.evaluate("law_by_reference", *arguments)
     return replace(linear, by_reference=(by_tau, by_z))
 
 
-def linearise_loop(
-    loop: ClosedLoop, joints: Array, second_loop_weight: float, errors: Array | None = None
-) -> LinearLoop:
+def linearise_loop(loop: ClosedLoop, joints: Array, second_loop_weight: float) -> LinearLoop:
     """Linearise a closed loop about its equilibrium for a constant reference.
 
-    `joints` (m,) [rad or m] are desired, `second_loop_weight` [-] is 0 or 1, `errors` (p,) [-] are
-    those of the law's stiffness, by part. Raises NoEquilibriumError where the loop does not rest at
-    its reference, ComputationError where the arm cannot be held there or the law has no derivative.
+    `joints` (m,) [rad or m] are desired, `second_loop_weight` [-] is 0 or 1. Raises
+    NoEquilibriumError where the loop does not rest at its reference, ComputationError where the arm
+    cannot be held there or the law has no derivative.
     """
-    rest = equilibrium_at_reference(loop, joints, second_loop_weight, errors)
-    return linearise_at(loop, rest, second_loop_weight, errors)
+    rest = equilibrium_at_reference(loop, joints, second_loop_weight)
+    return linearise_at(loop, rest, second_loop_weight)
 
 
 def linearise_at(
     loop: ClosedLoop,
     rest: Equilibrium,
     second_loop_weight: float,
-    errors: Array | None = None,
     jacobians: tuple[Array, Array, Array, Array] | None = None,
     plant: LinearPlant | None = None,
 ) -> LinearLoop:
@@ -313,9 +310,7 @@ def linearise_at(
 
     Raises ComputationError when the law has no finite derivative there.
     """
-    K, L, E, F = jacobians or law_jacobians(
-        loop, rest.q, rest.z, rest.desired, second_loop_weight, errors
-    )
+    K, L, E, F = jacobians or law_jacobians(loop, rest.q, rest.z, rest.desired, second_loop_weight)
     if not all(np.isfinite(part).all() for part in (K, L, E, F)):
         raise ComputationError(
             f"{loop.controller.design.name}: the law has no finite derivative at its equilibrium, "

@@ -147,9 +147,9 @@ def _own_signals(truth: Plant, q: ca.SX, positions: tuple[float, ...] | None) ->
     """Positions of the truth plant by name: joints, rotors, tip, ends of lines, gauges."""
     rigid = (*truth.joints, *truth.rotors)
     signals = {name: q[k] for k, name in enumerate(rigid)}
-    tip = truth.casadi_functions["tip"](q, *truth.unknown)
+    tip = truth.casadi_functions["tip"](q, *truth.free_input)
     signals |= {name: tip[k] for k, name in enumerate(TIP)}
-    ends = truth.casadi_functions["deflections"](q, *truth.unknown)[0]
+    ends = truth.casadi_functions["deflections"](q, *truth.free_input)[0]
     signals |= {plain_name(line): ends[k] for k, line in enumerate(truth.lines)}
     if positions is None:
         return signals

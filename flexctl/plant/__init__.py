@@ -28,23 +28,22 @@ from flexctl.plant.modal_analysis import (
     tip_loads,
 )
 from flexctl.plant.operations import Operations, count_operations, count_written_out, lower_triangle
-from flexctl.plant.parameters import known_numbers, nonzero_numbers, pack_numbers
+from flexctl.plant.parameters import STIFFNESS_ERROR, known_numbers, nonzero_numbers
 from flexctl.plant.plant import Plant, assemble_plant
 from flexctl.plant.python_control import state_space
 from flexctl.plant.sliding import followed_range
-from flexctl.plant.stiffness_error import StiffnessError
 from flexctl.plant.validity import STEEPEST, require_inertia, why_out_of_range, why_too_steep
 
 __all__ = [
     "LOAD_TERMS",
     "STEEPEST",
+    "STIFFNESS_ERROR",
     "Evaluator",
     "Inspection",
     "LinearPlant",
     "LoadShares",
     "Operations",
     "Plant",
-    "StiffnessError",
     "Wanted",
     "assemble_plant",
     "assumed_poses",
@@ -70,7 +69,6 @@ __all__ = [
     "lower_triangle",
     "missing_terms",
     "nonzero_numbers",
-    "pack_numbers",
     "require_inertia",
     "source_digest",
     "state_space",

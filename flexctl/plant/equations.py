@@ -40,7 +40,7 @@ class Equations:
         Builds the energies of the arm in q and v on first use.
     parts, errors
         Strain energy [J] of every part of the stiffness, and its relative error [-], (p, 1) each,
-        of a model with stiffness errors; else empty.
+        of a model with stiffness errors, free or not zero; else empty.
     arm
         The arm with symbols in place of its free numbers.
     free
@@ -102,10 +102,10 @@ class Equations:
             return ca.SX(self.q.numel(), 1)
         return ca.gradient(ca.dot(self.errors, self.parts), self.q)
 
-    @cached_property
-    def unknown(self) -> list[ca.SX]:
-        """Errors that are symbols and free numbers, as last inputs of functions: a column each."""
-        return [symbols for symbols in (self.errors, self.free) if ca.symvar(symbols)]
+    @property
+    def free_input(self) -> list[ca.SX]:
+        """The free numbers as the last input of functions, if there are any."""
+        return [self.free] if self.free.numel() else []
 
     @property
     def D(self) -> ca.SX:

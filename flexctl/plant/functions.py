@@ -55,9 +55,9 @@ _KEPT: dict[str, PlantFunctions] = {}
 class PlantFunctions(Mapping[str, ca.Function]):
     """Equations of motion and their CasADi functions with dense results, built on first use.
 
-    Inputs and outputs are named as in `_TABLE`. Unknown errors of the stiffness and free numbers of
-    the arm are the last inputs of every function. `evaluators` has what calls them, by the way in
-    which they are evaluated and the cache that they come from.
+    Inputs and outputs are named as in `_TABLE`. Free numbers, if any, are the last input of every
+    function. `evaluators` has what calls them, by the way in which they are evaluated and the cache
+    that they come from.
     """
 
     def __init__(self, make: Callable[[], Equations]) -> None:
@@ -75,8 +75,8 @@ class PlantFunctions(Mapping[str, ca.Function]):
         if name not in self._made:
             words, terms = _TABLE[name]
             e, names = self.equations, words.split()
-            inputs = [*(getattr(e, word) for word in names), *e.unknown]
-            names += [f"unknown{k}" for k in range(len(names), len(inputs))]
+            inputs = [*(getattr(e, word) for word in names), *e.free_input]
+            names += ["numbers"] * len(e.free_input)
             dense = [ca.densify(term(e)) for term in terms.values()]
             self._made[name] = ca.Function(name, inputs, dense, names, list(terms), {"cse": True})
         return self._made[name]

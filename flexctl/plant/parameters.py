@@ -1,15 +1,19 @@
-"""Numbers of an arm that stay free: inputs of its functions instead of constants in them.
+"""Numbers of a plant that stay free: inputs of its functions instead of constants in them.
 
 Which ones is said when a plant is assembled; all others are folded into constants. A number has the
 name of its key in the model file, an entry of an array ``[k]`` behind it: ``link1.EI.y``,
 ``payload.mass``, ``gravity[3]``. The equations are written down for an arm with symbols in place of
 these numbers. Always constant are lengths, shear, and what the modes of a line on its own depend on
 by ratios (masses that it carries, inertia of its sections); profiles keep their form.
+
+Relative errors of a model's stiffness are such numbers too, zero unless changed, one for each part:
+``stiffness_error[rotor1]``, ``stiffness_error[link2.y.1]``; see `stiffness_error`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import casadi as ca
@@ -21,9 +25,30 @@ from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.model import Arm, Link, nearest
 
-_Path = tuple[str | int, ...]  # attributes, keys and indices below an arm
+STIFFNESS_ERROR = "stiffness_error"
+
+_Path = tuple[str | int, ...]  # attributes, keys and indices below a record
 
 _OF_JOINT = ("rotor_inertia", "stiffness", "damping")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numbers:
+    """What has numbers that may be free: an arm, and errors [-] of its stiffness by part.
+
+    `known` are the names of all these numbers, and where they stand in this record.
+    """
+
+    arm: Arm
+    stiffness_error: Mapping[str, Any]
+    known: Mapping[str, _Path]
+
+    @staticmethod
+    def of(arm: Arm, stiffness_error: Mapping[str, Any]) -> Numbers:
+        """Numbers of an arm and of the errors of its stiffness."""
+        of_arm = {name: ("arm", *path) for name, path in known_numbers(arm).items()}
+        errors = {f"{STIFFNESS_ERROR}[{k}]": (STIFFNESS_ERROR, k) for k in stiffness_error}
+        return Numbers(arm=arm, stiffness_error=stiffness_error, known=of_arm | errors)
 
 
 def known_numbers(arm: Arm) -> dict[str, _Path]:
@@ -32,7 +57,7 @@ def known_numbers(arm: Arm) -> dict[str, _Path]:
 
 
 def nonzero_numbers(arm: Arm) -> tuple[str, ...]:
-    """Names of all numbers that may be free and are not zero: zeros belong to the structure."""
+    """Names of those that are not zero: zeros belong to the structure."""
     return tuple(name for name, path in known_numbers(arm).items() if number_at(arm, path))
 
 
@@ -75,7 +100,8 @@ def _name(arm: Arm, path: _Path) -> str:
 def number_at(record: Any, path: _Path) -> Any:
     """Return what stands at a path below a record."""
     for key in path:
-        record = getattr(record, str(key)) if _is_record(record) else record[key]
+        inside = isinstance(key, int) or isinstance(record, Mapping)
+        record = record[key] if inside else getattr(record, str(key))
     return record
 
 
@@ -85,28 +111,26 @@ def put(record: Any, path: _Path, value: Any) -> Any:
         return value
     key, *rest = path
     changed = put(number_at(record, (key,)), tuple(rest), value)
-    if _is_record(record):
-        return record.model_copy(update={key: changed})
     if isinstance(record, Mapping):
         return {**record, key: changed}
-    return tuple(changed if k == key else entry for k, entry in enumerate(record))
+    if isinstance(record, tuple):
+        return tuple(changed if k == key else entry for k, entry in enumerate(record))
+    if isinstance(record, Numbers):
+        return replace(record, **{str(key): changed})
+    return record.model_copy(update={key: changed})
 
 
-def _is_record(record: Any) -> bool:
-    return hasattr(record, "model_copy")
-
-
-def expand_names(arm: Arm, names: Sequence[str]) -> tuple[str, ...]:
+def expand_names(numbers: Numbers, names: Sequence[str]) -> tuple[str, ...]:
     """Return the names of single numbers for keys that may be those of arrays or tables.
 
     Raises InputError for a number that cannot be free, with the nearest one, and for repeated ones.
     """
-    known, expanded = known_numbers(arm), list[str]()
+    known, expanded = numbers.known, list[str]()
     for name in names:
         found = [one for one in known if _belongs(one, name)]
-        if not found:
+        if not found and name != STIFFNESS_ERROR:  # a rigid arm has no parts
             raise InputError(
-                f"parameters: expected numbers of {arm.name} that may be free "
+                f"parameters: expected numbers of {numbers.arm.name} that may be free "
                 f"({nearest(name, _keys(known))}), got {name!r}"
             )
         expanded += found
@@ -125,49 +149,53 @@ def _keys(known: Mapping[str, _Path]) -> list[str]:
     return list(dict.fromkeys(name.partition("[")[0] for name in known))
 
 
-def with_symbols(arm: Arm, names: Sequence[str]) -> tuple[Arm, ca.SX]:
-    """Return the arm with symbols in place of the numbers of these names, and the symbols (k, 1).
+def with_symbols(numbers: Numbers, names: Sequence[str]) -> tuple[Numbers, ca.SX]:
+    """Return numbers with symbols in place of those of these names, and the symbols (k, 1).
 
-    Its other numbers stay; it is for expressions only.
+    The other numbers stay; the record is for expressions only.
     """
-    known, symbols = known_numbers(arm), [ca.SX.sym(name) for name in names]
+    known, symbols = numbers.known, [ca.SX.sym(name) for name in names]
     for name, symbol in zip(names, symbols, strict=True):
-        arm = put(arm, known[name], symbol)
-    return arm, ca.vertcat(ca.SX(0, 1), *symbols)
+        numbers = put(numbers, known[name], symbol)
+    return numbers, ca.vertcat(ca.SX(0, 1), *symbols)
 
 
-def blank_numbers(arm: Arm, names: Sequence[str], links: Sequence[Link]) -> tuple[Arm, list[Link]]:
-    """Return the arm, and the links of its bodies, with 1 for the numbers of these names."""
-    known, links = known_numbers(arm), list(links)
+def blank_numbers(
+    numbers: Numbers, names: Sequence[str], links: Sequence[Link]
+) -> tuple[Numbers, list[Link]]:
+    """Return numbers, and the links of an arm's bodies, with 1 for the numbers of these names."""
+    known, links = numbers.known, list(links)
     for name in names:
         path = known[name]
-        arm = put(arm, path, 1.0)
-        if path[0] == "links":
-            j = int(path[1])
-            links[j] = put(links[j], path[2:], 1.0)
-    return arm, links
+        numbers = put(numbers, path, 1.0)
+        if path[1] == "links":
+            j = int(path[2])
+            links[j] = put(links[j], path[3:], 1.0)
+    return numbers, links
 
 
-def pack_numbers(arm: Arm, names: Sequence[str]) -> Array:
+def pack_numbers(numbers: Numbers, names: Sequence[str]) -> Array:
     """Return the numbers of these names as a column (k,)."""
-    known = known_numbers(arm)
-    return np.array([number_at(arm, known[name]) for name in names], dtype=float)
+    known = numbers.known
+    return np.array([number_at(numbers, known[name]) for name in names], dtype=float)
 
 
-def change_numbers(arm: Arm, names: Sequence[str], values: Mapping[str, ArrayLike]) -> Arm:
-    """Return the arm with other values of free numbers, by key; keys may be those of arrays.
+def change_numbers(
+    numbers: Numbers, names: Sequence[str], values: Mapping[str, ArrayLike]
+) -> Numbers:
+    """Return other values of free numbers, by key, beside the rest; keys may be those of arrays.
 
     Raises InputError when a value has another name or size, or would change a number of its array
     that is not free.
     """
-    known = known_numbers(arm)
+    known = numbers.known
     for key, value in values.items():
         own = [name for name in known if _belongs(name, key)]
-        if not set(own) & set(names):
+        if not set(own) & set(names) and (own or key != STIFFNESS_ERROR):
             hint = nearest(key, _keys({name: known[name] for name in names}))
             raise InputError(
-                f"values: expected numbers of {arm.name} that are free ({hint}), got {key!r}; for "
-                "others, such as lengths and zeros, assemble the arm anew"
+                f"values: expected numbers of {numbers.arm.name} that are free ({hint}), got "
+                f"{key!r}; for others, such as lengths and zeros, assemble the arm anew"
             )
         entries = np.atleast_1d(checks.finite(key, value))
         if entries.shape == (1,) and _alike(own):
@@ -175,11 +203,11 @@ def change_numbers(arm: Arm, names: Sequence[str], values: Mapping[str, ArrayLik
         for name, entry in zip(own, checks.shape(key, entries, (len(own),)), strict=True):
             if name in names:
                 _require_possible(name, float(entry))
-                arm = put(arm, known[name], float(entry))
-            elif entry != number_at(arm, known[name]):
-                expected = f"{number_at(arm, known[name]):g}, as it is not free"
+                numbers = put(numbers, known[name], float(entry))
+            elif entry != number_at(numbers, known[name]):
+                expected = f"{number_at(numbers, known[name]):g}, as it is not free"
                 raise InputError(f"{name}: expected {expected}, got {entry:g}")
-    return arm
+    return numbers
 
 
 _ABOVE_ZERO = ("EI", "GJ", "stiffness", "rotor_inertia", "mass_per_length")
@@ -188,6 +216,10 @@ _ABOVE_ZERO = ("EI", "GJ", "stiffness", "rotor_inertia", "mass_per_length")
 def _require_possible(name: str, value: float) -> None:
     """Refuse a number that no arm has."""
     if name.startswith("gravity"):
+        return
+    if name.startswith(STIFFNESS_ERROR):
+        if value <= -1:
+            raise InputError(f"{name}: expected a number above -1, got {value:g}")
         return
     last = name.split(".")[1:]
     if any(key in _ABOVE_ZERO for key in last) and value <= 0:
@@ -199,5 +231,8 @@ def _require_possible(name: str, value: float) -> None:
 
 
 def _alike(names: Sequence[str]) -> bool:
-    """Whether one number may stand for all of these: planes of a line, damping ratios."""
-    return all(".EI." in name or ".damping_ratio[" in name for name in names)
+    """Whether one number may stand for all: planes of a line, damping ratios, stiffness errors."""
+    return all(any(key in name for key in _ALIKE) for name in names)
+
+
+_ALIKE = (".EI.", ".damping_ratio[", f"{STIFFNESS_ERROR}[")

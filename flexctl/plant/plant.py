@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -26,6 +26,8 @@ from flexctl.plant.functions import LIBRARIES, MATRICES, PlantFunctions, share_f
 from flexctl.plant.lagrange import Lagrange
 from flexctl.plant.library_cache import record_digest, source_digest
 from flexctl.plant.parameters import (
+    STIFFNESS_ERROR,
+    Numbers,
     blank_numbers,
     change_numbers,
     expand_names,
@@ -35,7 +37,7 @@ from flexctl.plant.parameters import (
 from flexctl.plant.python_control import nonlinear_system
 from flexctl.plant.recursion import Recursion
 from flexctl.plant.sliding import check_followed, followed_range
-from flexctl.plant.stiffness_error import StiffnessError, part_energies, stiffness_parts
+from flexctl.plant.stiffness_error import part_energies, stiffness_parts
 from flexctl.plant.validity import STEEPEST_NODE, check_slopes, require_balance
 from flexctl.records import Summary
 
@@ -66,11 +68,11 @@ class Plant(Summary):
     interpreted
         Whether the functions stay in the CasADi virtual machine even where a compiler is found:
         for a fine mesh of which only eigenvalues are needed.
-    stiffness_error
-        Relative errors of the stiffness K_hat of this model; None: no errors.
     parameters
-        Names of the k numbers of the arm that are free; together they are the last input of every
-        CasADi function. Numeric methods take them from `arm`; see `at`.
+        Names of the k numbers that are free; together they are the last input of every CasADi
+        function. Numeric methods take them from `arm` and `stiffness_error`; see `at`.
+    stiffness_error
+        Relative errors K_hat/K - 1 [-] of all parts of this model's stiffness, by name.
 
     Examples
     --------
@@ -85,8 +87,8 @@ class Plant(Summary):
     bodies: tuple[Body, ...]
     engine: EngineName = "recursion"
     interpreted: bool = False
-    stiffness_error: StiffnessError | None = None
     parameters: tuple[str, ...] = ()
+    stiffness_error: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Plant({self.arm.name}, {self.basis.label}, n={self.n}, m={self.m})"
@@ -108,14 +110,18 @@ class Plant(Summary):
         It shares all functions with this one. Shapes of modes that assume a tip load stay those of
         this plant. Raises InputError for a number that is not free.
         """
-        arm = change_numbers(self.arm, self.parameters, values)
-        bodies = tuple(
-            replace(body, link=link) for body, link in zip(self.bodies, arm.links, strict=True)
-        )
-        other = replace(self, arm=arm, bodies=bodies)
+        changed = change_numbers(self._own, self.parameters, values)
+        links, errors = changed.arm.links, changed.stiffness_error
+        bodies = tuple(replace(body, link=k) for body, k in zip(self.bodies, links, strict=True))
+        other = replace(self, arm=changed.arm, bodies=bodies, stiffness_error=errors)
         for name in ("functions", "content"):  # they hold for all values
             other.__dict__[name] = getattr(self, name)
+        other.__dict__["_own"] = changed
         return other
+
+    @cached_property
+    def _own(self) -> Numbers:
+        return Numbers.of(self.arm, self.stiffness_error)
 
     @cached_property
     def folded(self) -> Plant:
@@ -123,14 +129,14 @@ class Plant(Summary):
         return replace(self, parameters=()) if self.parameters else self
 
     @property
-    def has_unknown_errors(self) -> bool:
-        """Whether errors of the stiffness are an input of all functions."""
-        return bool(self.stiffness_error and self.stiffness_error.unknown and self.stiffness_parts)
+    def has_free_errors(self) -> bool:
+        """Whether errors of the stiffness are free numbers."""
+        return any(name.startswith(STIFFNESS_ERROR) for name in self.parameters)
 
     @cached_property
     def numbers(self) -> Array:
         """Values (k,) of the free numbers."""
-        return pack_numbers(self.arm, self.parameters)
+        return pack_numbers(self._own, self.parameters)
 
     @cached_property
     def joints(self) -> tuple[str, ...]:
@@ -209,19 +215,31 @@ class Plant(Summary):
 
         Bodies enter by their own numbers, as they may be built for another arm than this one.
         """
-        wrong = f" {self.stiffness_error!r}" if self.stiffness_error else ""
         free = f" free {self.parameters}" if self.parameters else ""
-        arm, links = blank_numbers(self.arm, self.parameters, [body.link for body in self.bodies])
+        own, links = blank_numbers(self._own, self.parameters, [body.link for body in self.bodies])
+        errors = own.stiffness_error.values()
+        wrong = f" errors {tuple(errors)}" if any(errors) else ""
         bodies = record_digest(
             [(k, b.planes, b.mixes) for b, k in zip(self.bodies, links, strict=True)]
         )
-        arm = arm.model_dump_json(exclude=_WORDS)
+        arm = own.arm.model_dump_json(exclude=_WORDS)
         return f"{source_digest()} {self.engine} {arm} {self.basis!r} {bodies}{wrong}{free}"
 
     @cached_property
     def nominal(self) -> Plant:
         """Return the model without errors of its stiffness, from which gains are designed."""
-        return replace(self, stiffness_error=None) if self.stiffness_error else self
+        if not self.has_free_errors and not any(self.stiffness_error.values()):
+            return self
+        names = tuple(k for k in self.parameters if not k.startswith(STIFFNESS_ERROR))
+        errors = dict.fromkeys(self.stiffness_error, 0.0)
+        return replace(self, parameters=names, stiffness_error=errors)
+
+    @cached_property
+    def of_any_stiffness(self) -> Plant:
+        """Return the same with the errors of all parts of the stiffness as free numbers, zero."""
+        model = self.nominal
+        names = (*model.parameters, *expand_names(model._own, (STIFFNESS_ERROR,)))
+        return replace(model, parameters=names, interpreted=True)
 
     def loaded(self, times: float) -> Plant:
         """Return this plant with its payload's mass and inertia multiplied by `times`.
@@ -234,7 +252,7 @@ class Plant(Summary):
 
     @cached_property
     def _any_payload(self) -> Plant:
-        load = expand_names(self.arm, ("payload.mass", "payload.inertia"))
+        load = expand_names(self._own, ("payload.mass", "payload.inertia"))
         return replace(self, parameters=load, interpreted=True)
 
     @property
@@ -258,7 +276,8 @@ class Plant(Summary):
     def _make_equations(self) -> Equations:
         q, v = ca.SX.sym("q", self.n), ca.SX.sym("v", self.n)
         B = ca.SX(ca.sparsify(ca.DM(self.B)))
-        arm, bodies, free = self._with_symbols()
+        own, bodies, free = self._with_symbols()
+        arm, errors = own.arm, ca.vertcat(ca.SX(0, 1), *own.stiffness_error.values())
         sum_up = cache(lambda: chain_energies(arm, bodies, q, v))
         engine = (
             Recursion(arm=arm, bodies=bodies, q=q, v=v)
@@ -266,18 +285,18 @@ class Plant(Summary):
             else Lagrange(energies=sum_up(), q=q, v=v, coordinates=self.coordinates, B=B)
         )
         a, tau = ca.SX.sym("a", self.n), ca.SX.sym("tau", self.m)
-        wrong = self._wrong_stiffness(bodies, q) if self.stiffness_error else {}
+        wrong = {} if errors.is_zero() else {"parts": part_energies(bodies, q), "errors": errors}
         return Equations(
             q=q, v=v, a=a, tau=tau, B=B, engine=engine, sum_up=sum_up, arm=arm, free=free, **wrong
         )
 
-    def _with_symbols(self) -> tuple[Arm, tuple[Body, ...], ca.SX]:
-        """Return arm and bodies with symbols in place of the free numbers, and the symbols."""
+    def _with_symbols(self) -> tuple[Numbers, tuple[Body, ...], ca.SX]:
+        """Return numbers and bodies with symbols in place of the free ones, and the symbols."""
         if not self.parameters:
-            return self.arm, self.bodies, ca.SX(0, 1)
-        arm, free = with_symbols(self.arm, self.parameters)
+            return self._own, self.bodies, ca.SX(0, 1)
+        own_numbers, free = with_symbols(self._own, self.parameters)
         bodies = []
-        for body, link in zip(self.bodies, arm.links, strict=True):
+        for body, link in zip(self.bodies, own_numbers.arm.links, strict=True):
             own = [
                 symbol
                 for name, symbol in zip(self.parameters, ca.vertsplit(free), strict=True)
@@ -285,24 +304,17 @@ class Plant(Summary):
             ]
             symbols = ca.vertcat(ca.SX(0, 1), *own)
             bodies.append(replace(body, symbolic=link, symbols=symbols))
-        return arm, tuple(bodies), free
-
-    def _wrong_stiffness(self, bodies: tuple[Body, ...], q: ca.SX) -> dict[str, ca.SX]:
-        """Strain energies of the parts of the stiffness and their errors, symbols where unknown."""
-        values = self.stiffness_error.values if self.stiffness_error else None
-        size = len(self.stiffness_parts)
-        errors = ca.SX.sym("stiffness_error", size) if values is None else ca.SX(ca.DM(values))
-        return {"parts": part_energies(bodies, q), "errors": errors}
+        return own_numbers, tuple(bodies), free
 
     @property
-    def unknown(self) -> list[ca.SX]:
-        """Unknown errors and free numbers, symbols: the last inputs of functions, a column each."""
-        return self.equations.unknown
+    def free_input(self) -> list[ca.SX]:
+        """The free numbers as symbols (k, 1), the last input of functions, if there are any."""
+        return self.equations.free_input
 
-    @cached_property
+    @property
     def stiffness_parts(self) -> tuple[str, ...]:
         """Names of the parts with an independent stiffness error: springs, modes of lines."""
-        return stiffness_parts(self.bodies)
+        return tuple(self.stiffness_error)
 
     @cached_property
     def functions(self) -> Mapping[str, Evaluator]:
@@ -485,7 +497,6 @@ def assemble_plant(
     elements: int | None = None,
     engine: EngineName = "recursion",
     interpreted: bool = False,
-    stiffness_error: StiffnessError | None = None,
     parameters: tuple[str, ...] = (),
 ) -> Plant:
     """Discretise every flexible link of an arm.
@@ -501,17 +512,14 @@ def assemble_plant(
         "recursion", or "lagrange" as an independent check.
     interpreted
         Do not compile, even with a compiler: see `Plant`.
-    stiffness_error
-        Relative errors of the stiffness of a controller's model; see `Plant`.
     parameters
-        Numbers of the arm that stay free, by their keys, such as ``payload.mass`` or
-        ``link1.EI.y``; see `Plant.at`.
+        Numbers that stay free, by their keys, such as ``payload.mass`` or ``link1.EI.y`` of the
+        arm, or ``stiffness_error`` of a model of it; see `Plant.at`.
 
     Raises
     ------
     InputError
-        When the engine is unknown, the basis does not fit a link, the number of errors is not that
-        of the parts of the stiffness, or a number cannot be free.
+        When the engine is unknown, the basis does not fit a link, or a number cannot be free.
 
     Examples
     --------
@@ -525,16 +533,15 @@ def assemble_plant(
         raise InputError(
             f"engine: expected one of {', '.join(get_args(EngineName))}, got {engine!r}"
         )
-    parameters = expand_names(arm, parameters)
     bodies = assemble_bodies(arm, basis)
-    if stiffness_error:
-        stiffness_error.require_size(len(stiffness_parts(bodies)))
+    errors = dict.fromkeys(stiffness_parts(bodies), 0.0)
+    parameters = expand_names(Numbers.of(arm, errors), parameters)
     return Plant(
         arm=arm,
         basis=basis,
         bodies=bodies,
         engine=engine,
         interpreted=interpreted,
-        stiffness_error=stiffness_error,
         parameters=parameters,
+        stiffness_error=errors,
     )

@@ -13,44 +13,16 @@ length: S' K_1 S is diagonal, and part j is its entry mu_j(l).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
 import scipy.linalg
 
-from flexctl import checks
 from flexctl.beam import PLAIN, SectionProfile, Shapes, unit_mass_and_stiffness
 from flexctl.body import Body, free_length, spread
 from flexctl.checks import Array
 
 _DIAGONAL = 1e-9  # of the geometric mean of two diagonal entries
-
-
-@dataclass(frozen=True, kw_only=True)
-class StiffnessError:
-    """Relative errors K_hat/K - 1 of all parts [-], named by `stiffness_parts`; None: unknown.
-
-    An unknown error is a symbol, an additional input of every function that contains it.
-    """
-
-    values: tuple[float, ...] | None
-
-    @property
-    def unknown(self) -> bool:
-        """Whether the errors are symbols."""
-        return self.values is None
-
-    def require_size(self, parts: int) -> None:
-        """Refuse known errors whose number is not that of the parts of the stiffness.
-
-        Raises
-        ------
-        InputError
-            With both numbers.
-        """
-        if self.values is not None:
-            checks.shape("stiffness_error", self.values, (parts,))
 
 
 def stiffness_parts(bodies: Sequence[Body]) -> tuple[str, ...]:

@@ -33,8 +33,9 @@ def check_slopes(plant: Plant, q: Array) -> None:
     """
     if not np.any(q[plant.rigid :]):
         return
-    last = [plant.numbers] if plant.parameters else []
-    slopes = np.array(plant.nominal.casadi_functions["deflections"](q, *last)[1]).ravel()
+    model = plant.nominal
+    last = [model.numbers] if model.parameters else []
+    slopes = np.array(model.casadi_functions["deflections"](q, *last)[1]).ravel()
     steepest = int(np.abs(slopes).argmax())
     if abs(slopes[steepest]) > STEEPEST:
         line = plant.lines[steepest]

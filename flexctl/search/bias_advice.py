@@ -19,6 +19,7 @@ import numpy as np
 
 from flexctl.errors import ComputationError, NoEquilibriumError
 from flexctl.loop import describe_equilibrium, find_loop_equilibrium, judge_poles
+from flexctl.plant import STIFFNESS_ERROR
 from flexctl.robustness import ERROR, Case, StiffnessMargin
 from flexctl.search.bias_run import BiasRun, BiasRuns, try_biases
 from flexctl.search.changed_loops import over_bias
@@ -227,10 +228,10 @@ def _tip_at_rest(case: Case, bias: float) -> float | None:
     """Tip offset at rest with a bias [m]; None where the loop has no rest."""
     if not any(case.setup.true_arm.gravity):
         return 0.0
-    loop, errors = case.closed, np.full(len(case.stiffness_parts), bias)
+    loop = case.closed.at({STIFFNESS_ERROR: bias})
     final, weight = loop.controller.reference.final, loop.controller.final_second_loop_weight
     try:
-        equilibrium = find_loop_equilibrium(loop, final, weight, errors)
+        equilibrium = find_loop_equilibrium(loop, final, weight)
     except ComputationError:
         return None
     rest = describe_equilibrium(loop, equilibrium)

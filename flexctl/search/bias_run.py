@@ -11,10 +11,10 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
-from flexctl.control import design_controller
+from flexctl.control import Controller, design_controller
 from flexctl.errors import ComputationError, RunError
 from flexctl.loop import close_around
-from flexctl.plant import Plant, StiffnessError, assemble_plant
+from flexctl.plant import STIFFNESS_ERROR, Plant, assemble_plant
 from flexctl.robustness import Case
 from flexctl.search.one_number import first_serving, narrow
 from flexctl.simulation import Tolerance, simulate
@@ -23,7 +23,7 @@ from flexctl.verdict import find_no_rest, judge_residual
 FARTHEST = 2.0  # acceptable tip error, relative to that without bias
 LEAST = 0.01  # smallest bias searched: no stiffness is known to 1 %
 _STEP = 0.005  # resolution of the search for a bias
-_MOST_RUNS = 5  # with a bias; each compiles its own law
+_MOST_RUNS = 5  # with a bias
 _ROUNDING = 1000  # a searched bias is a multiple of 1/1000, so that texts show its exact value
 _TOLERANCE = Tolerance.of(1e-7)  # relative error of tip errors about 1e-6
 
@@ -83,13 +83,16 @@ class BiasRuns:
         """The truth plant, compiled."""
         return assemble_plant(self.case.setup.true_arm, self.case.truth.basis)
 
+    @cached_property
+    def _controller(self) -> Controller:
+        """The controller without bias."""
+        case, free = self.case, (STIFFNESS_ERROR,)
+        basis = case.setup.design_basis
+        return design_controller(case.designed_for, case.design, basis, parameters=free)
+
     def _measured(self, bias: float) -> BiasRun:
         """Run with a bias, without the comparison."""
-        case = self.case
-        error = StiffnessError(values=(bias,) * len(case.stiffness_parts))
-        controller = design_controller(
-            case.designed_for, case.design, case.setup.design_basis, stiffness_error=error
-        )
+        controller = self._controller.at({STIFFNESS_ERROR: bias})
         try:
             run = simulate(close_around(controller, self._truth), tolerance=_TOLERANCE)
         except RunError as failure:

@@ -7,13 +7,13 @@ Gains that a design computes itself, of a second loop or an observer, follow fro
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from flexctl.loop import LinearLoop, close_around, linearise_loop
 from flexctl.model import Design, soften_arm, with_damping, with_inertia
-from flexctl.plant import assemble_plant, pack_numbers
+from flexctl.plant import STIFFNESS_ERROR, assemble_plant
 from flexctl.robustness import Case
 from flexctl.search.one_number import Variants, at_poses, judged_poses, motion
 
@@ -89,7 +89,12 @@ def over_bias(case: Case, error: float) -> Callable[[float], Iterator[LinearLoop
         softened = assemble_plant(arm, truth.basis, interpreted=True)
         closed = close_around(closed.controller, softened)
     else:
-        numbers = zip(truth.parameters, pack_numbers(arm, truth.parameters), strict=True)
+        numbers = zip(truth.parameters, replace(truth, arm=arm).numbers, strict=True)
         closed = closed.at({f"truth.{name}": number for name, number in numbers})
-    poses, parts = judged_poses(closed, case.n_path), len(closed.controller.plant.stiffness_parts)
-    return lambda bias: (linearise_loop(closed, *pose, np.full(parts, bias)) for pose in poses)
+    poses = judged_poses(closed, case.n_path)
+
+    def loops(bias: float) -> Iterator[LinearLoop]:
+        biased = closed.at({STIFFNESS_ERROR: bias})
+        return (linearise_loop(biased, *pose) for pose in poses)
+
+    return loops

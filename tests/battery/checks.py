@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flexctl.control.controller import design_controller
+from flexctl.control.controller import design_controller, design_on
 from flexctl.errors import FlexctlError, InputError, RunError
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.equilibrium import find_loop_equilibrium
@@ -26,12 +26,12 @@ from flexctl.loop.setup import default_truth
 from flexctl.model.design import Reference
 from flexctl.model.lookup import load_design, load_model
 from flexctl.plant.plant import assemble_plant
-from flexctl.plant.stiffness_error import StiffnessError
 from flexctl.robustness.stiffness.margin import stiffness_margin
 from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict.evaluation import evaluate
 from flexctl.view import cli
+from tests.arms import wrong_plant
 from tests.battery.random_case import Case
 from tests.battery.witness import Equilibrium, Held, abscissa, reach
 
@@ -436,9 +436,8 @@ def small(s: Subject, at: Equilibrium, x: np.ndarray, amplitude: float) -> np.nd
 
 def rebuilt(s: Subject, errors: np.ndarray) -> Held:
     """The loop of a controller made anew with these relative errors of its stiffness, by part."""
-    error = StiffnessError(values=tuple(errors.tolist()))
-    wrong = design_controller(s.arm, s.held_design, interpreted=True, stiffness_error=error)
-    return Held(close_around(wrong, s.truth))
+    plant = wrong_plant(s.arm, s.held_design.basis, errors)
+    return Held(close_around(design_on(plant, s.held_design), s.truth))
 
 
 def growth(held: Held, near: Equilibrium) -> float:

@@ -8,7 +8,6 @@ from flexctl.control.decoupling import _require_stable_joints
 from flexctl.errors import DesignError, InputError
 from flexctl.model.design import Design
 from flexctl.plant.equilibrium import find_equilibrium
-from flexctl.plant.stiffness_error import StiffnessError
 from tests.two_scales import arm_of, design_of
 
 NAMES = ["rrp", "two-link", "spatial", "sliding-first", "rigid-sliding", "rigid"]
@@ -184,9 +183,9 @@ def test_the_second_loop_and_its_integral_rest_in_the_nominal_sag(error):
     second = {"weights": {"joint_error": 50.0, "joint_rate": 1.0, "effort": 1e-3}}
     second["weights"] |= {"strain_energy": 1.0, "kinetic_energy": 1.0}
     design = flexible_joint_design(arm, True, second_loop=second)
-    nominal = design_controller(arm, design, interpreted=True).plant
-    wrong = StiffnessError(values=(error,) * len(nominal.stiffness_parts)) if error else None
-    controller = design_controller(arm, design, interpreted=True, stiffness_error=wrong)
+    controller = design_controller(arm, design, interpreted=True, parameters=("stiffness_error",))
+    nominal = controller.plant.nominal
+    controller = controller.at({"stiffness_error": error}) if error else controller
     joints = controller.reference.final
     q0, tau0 = find_equilibrium(nominal, nominal.straight(joints))
     zero = np.zeros(nominal.m)

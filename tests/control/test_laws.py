@@ -19,7 +19,6 @@ from flexctl.control.laws import (
 from flexctl.model.record import BasisChoice
 from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
-from flexctl.plant.stiffness_error import StiffnessError
 
 K_SPRING, GRAVITY = 40.0, (0.0, -9.81, 0.0)
 LENGTHS, MASSES = (0.5, 0.4), (0.7, 0.6)  # of rods
@@ -181,10 +180,9 @@ def test_without_integral_action_a_law_integrates_nothing(arm, plant_of):
         assert law.size_in(1)[0] == size[0]
 
 
-def test_unknown_errors_of_the_stiffness_are_an_input_of_the_law(arm):
-    wrong = StiffnessError(values=None)
-    choice = BasisChoice(kind="modes", order=1)
-    plant = assemble_plant(arm(), choice, interpreted=True, stiffness_error=wrong)
+def test_free_errors_of_the_stiffness_are_an_input_of_the_law(arm):
+    free, choice = ("stiffness_error",), BasisChoice(kind="modes", order=1)
+    plant = assemble_plant(arm(), choice, interpreted=True, parameters=free)
     signals = law_signals(plant, integral=False)
     law = signals.law(signals.driven[0])
     parts = len(plant.stiffness_parts)

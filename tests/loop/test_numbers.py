@@ -17,8 +17,9 @@ from flexctl.model import (
     with_value,
 )
 from flexctl.plant import assemble_plant, find_compiler, library_cache, nonzero_numbers
-from flexctl.plant.parameters import change_numbers, known_numbers, number_at
+from flexctl.plant.parameters import Numbers, change_numbers, known_numbers, number_at
 from flexctl.simulation import simulate
+from tests.arms import wrong_plant
 from tests.designs import make_design
 
 FINE, COARSE = (BasisChoice(kind="elements", order=order) for order in (2, 1))
@@ -44,6 +45,11 @@ def close(arm, design, free):
     return close_around(flexctl.control.design_on(plants[0], design), plants[1])
 
 
+def changed(arm, values):
+    """The arm with other values of its numbers, by name."""
+    return change_numbers(Numbers.of(arm, {}), nonzero_numbers(arm), values).arm
+
+
 def distance(one, other):
     """Largest distance of two sets of poles, over the largest pole."""
     gaps = np.abs(one[:, None] - other)
@@ -60,7 +66,7 @@ def test_poles_at_random_numbers_are_those_of_the_arm_that_has_them(name):
     factors = 1 + 0.1 * random.uniform(-1, 1, len(names))
     values = {n: f * number_at(arm, known[n]) for n, f in zip(names, factors, strict=True)}
     found = close(arm, design, free=True).at(values)
-    expected = close(change_numbers(arm, names, values), design, free=False)
+    expected = close(changed(arm, values), design, free=False)
     final, start = found.controller.reference.final, found.controller.reference.start
     for joints, weight in ((final, found.controller.final_second_loop_weight), (start, 0.0)):
         ours, theirs = (linearise_loop(loop, joints, weight).poles for loop in (found, expected))
@@ -99,11 +105,11 @@ def test_a_run_with_another_number_is_that_of_a_loop_made_with_it(two_links, key
         own = [number_at(arm, path) for name, path in known_numbers(arm).items() if key in name]
         value = float(own[0] * np.ravel(value)[0])
     of_design = key.split(".")[0] in DESIGN_TABLES
-    changed = arm if of_design else change_numbers(arm, nonzero_numbers(arm), {key: value})
+    other = arm if of_design else changed(arm, {key: value})
     own = with_value(design, key, value) if of_design else design
     times = np.linspace(0, 0.4, 9)
     found, expected = (
-        simulate(one, times=times) for one in (loop.at({key: value}), close(changed, own, False))
+        simulate(one, times=times) for one in (loop.at({key: value}), close(other, own, False))
     )
     np.testing.assert_allclose(found.q, expected.q, rtol=1e-6, atol=1e-9)
     assert np.abs(found.q - simulate(loop, times=times).q).max() > 1e-7
@@ -120,6 +126,33 @@ def test_gains_of_a_riccati_equation_follow_their_weights():
 
     assert distance(theirs, ours) < 1e-9
     assert distance(theirs, linearise_loop(close(arm, design, True), final, 1.0).poles) > 1e-6
+
+
+@pytest.mark.parametrize("name", ["rrp-stiff-decoupling", "subudhi-morris-decoupling"])
+def test_errors_of_the_stiffness_are_those_of_the_law_alone(name):
+    design = load_design(name)
+    arm, free = load_model(design.model), ("stiffness_error",)
+    right = flexctl.design_controller(arm, design, COARSE, interpreted=True, parameters=free)
+    loop = close_around(right, assemble_plant(arm, BasisChoice(order=2), interpreted=True))
+    part = right.plant.stiffness_parts[0]
+    found = loop.at({"stiffness_error": 0.2, f"stiffness_error[{part}]": -0.1})
+    errors = dict.fromkeys(right.plant.stiffness_parts, 0.2) | {part: -0.1}
+    wrong = flexctl.control.design_on(wrong_plant(arm, COARSE, errors), design)
+    expected = close_around(wrong, loop.truth)
+    final = design.reference.to
+    ours, theirs = (linearise_loop(one, final, 1.0).poles for one in (found, expected))
+
+    assert distance(theirs, ours) < 1e-9
+    assert distance(theirs, linearise_loop(loop, final, 1.0).poles) > 1e-6
+    assert found.truth is loop.truth
+    assert found.controller.feedback is right.feedback
+    assert not found.kept_shapes
+
+
+def test_errors_that_are_not_free_are_refused_in_one_line(two_links):
+    with pytest.raises(InputError, match=r"that are free .* got 'stiffness_error'") as error:
+        two_links[2].at({"stiffness_error": 0.1})
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.skipif(find_compiler() is None, reason="no C compiler here")

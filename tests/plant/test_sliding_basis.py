@@ -17,8 +17,8 @@ from flexctl.model.settings import apply_settings
 from flexctl.plant import sliding
 from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
-from flexctl.plant.stiffness_error import StiffnessError, part_energies
-from tests.arms import plant_of
+from flexctl.plant.stiffness_error import part_energies
+from tests.arms import plant_of, wrong_plant
 
 RRP = "theodore-ghosal-rrp"
 ECCENTRIC = (
@@ -39,9 +39,9 @@ LENGTHS = [0.1, 0.3, 0.65, 1.0, 1.3]
 
 
 @cache
-def rrp_plant(modes, order=2, settings=(), engine="recursion", kind="modes", error=None):
+def rrp_plant(modes, order=2, settings=(), engine="recursion", kind="modes"):
     arm = apply_settings(load_model(RRP), settings)
-    return plant_of(arm, kind, order, modes, engine=engine, stiffness_error=error)
+    return plant_of(arm, kind, order, modes, engine=engine)
 
 
 def exact(settings=(), order=2):
@@ -190,8 +190,8 @@ def test_parts_of_the_stiffness_are_the_modes_of_the_present_length(length):
 
 def test_one_error_of_all_parts_scales_the_stiffness_and_what_it_does_along_the_slide():
     rng, factor = np.random.default_rng(2), 1.3
-    error = StiffnessError(values=(factor - 1,) * len(exact().stiffness_parts))
-    wrong, other = rrp_plant("exact", error=error), exact((f"links.EI=*{factor}",))
+    wrong = wrong_plant(load_model(RRP), exact().basis, factor - 1)
+    other = exact((f"links.EI=*{factor}",))
     q = np.array([0.1, 0.2, 0.5, *0.01 * rng.normal(size=wrong.n - 3)])
     found, expected = (plant.elastic_force(q) for plant in (wrong, other))
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-6)

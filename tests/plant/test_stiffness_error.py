@@ -1,5 +1,6 @@
 """A model whose stiffness is wrong, part by part."""
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -7,16 +8,10 @@ from flexctl.beam.matrices import assemble_matrices
 from flexctl.errors import InputError
 from flexctl.model.record import BasisChoice
 from flexctl.plant.plant import assemble_plant
-from flexctl.plant.stiffness_error import StiffnessError
+from tests.arms import plant_of, wrong_plant
 
 ARMS = ("rrp", "two-link", "sliding-first", "sprung")
 BASES = (("modes", 2), ("elements", 1))
-
-
-def wrong_plant(arm, kind, order, values):
-    error = None if values is None else StiffnessError(values=values)
-    basis = BasisChoice(kind=kind, order=order)
-    return assemble_plant(arm, basis, interpreted=True, stiffness_error=error)
 
 
 def scaled(arm, factor):
@@ -55,9 +50,8 @@ def arm_of(make, arms):
 @pytest.mark.parametrize("term", ["inverse_dynamics", "forward_dynamics", "elastic_force"])
 def test_one_error_of_all_parts_is_another_stiffness_of_the_arm(arm_of, name, kind, order, term):
     arm, rng = arm_of(name), np.random.default_rng(5)
-    exact = wrong_plant(arm, kind, order, None)
-    wrong = wrong_plant(arm, kind, order, (0.3,) * len(exact.stiffness_parts))
-    other = wrong_plant(scaled(arm, 1.3), kind, order, None)
+    exact, other = plant_of(arm, kind, order), plant_of(scaled(arm, 1.3), kind, order)
+    wrong = exact.of_any_stiffness.at({"stiffness_error": 0.3})
     q = exact.pose() + 0.01 * rng.normal(size=exact.n)
     v, third = rng.normal(size=exact.n), rng.normal(size=exact.n)
     given = {
@@ -77,15 +71,11 @@ def test_one_error_of_all_parts_is_another_stiffness_of_the_arm(arm_of, name, ki
 @pytest.mark.slow_but("two-link-*", "sliding-first-*", "sprung-modes-2")
 def test_the_parts_make_up_the_whole_stiffness(arm_of, name, kind, order):
     arm = arm_of(name)
-    exact = wrong_plant(arm, kind, order, None)
-    count, q = len(exact.stiffness_parts), exact.pose()
+    exact = plant_of(arm, kind, order)
+    free, count, q = exact.of_any_stiffness, len(exact.stiffness_parts), exact.pose()
     K = exact.elastic_stiffness(q)
 
-    def part(k):
-        values = tuple(float(k == i) for i in range(count))
-        return wrong_plant(arm, kind, order, values).elastic_stiffness(q) - K
-
-    parts = [part(k) for k in range(count)]
+    parts = [free.at({"stiffness_error": unit}).elastic_stiffness(q) - K for unit in np.eye(count)]
 
     assert sum(parts) == pytest.approx(K, rel=1e-9, abs=1e-9 * np.abs(K).max())
     ranks = [np.linalg.matrix_rank(P, tol=1e-9 * np.abs(P).max()) for P in parts]
@@ -94,13 +84,11 @@ def test_the_parts_make_up_the_whole_stiffness(arm_of, name, kind, order):
 
 def test_a_wrong_mode_of_a_line_moves_its_own_frequency_alone(arm_of):
     arm = arm_of("two-link")
-    exact = wrong_plant(arm, "elements", 3, None)
-    names = exact.stiffness_parts
+    exact = plant_of(arm, "elements", 3)
     line = [k for k, name in enumerate(exact.coordinates) if name.startswith("link2.y")]
-    values = tuple(0.44 * (name == "link2.y.2") for name in names)
 
     own = assemble_matrices(exact.bodies[1].beam(0.4), "y", exact.bodies[1].planes["y"])
-    wrong = wrong_plant(arm, "elements", 3, values).elastic_stiffness(exact.pose())
+    wrong = wrong_plant(arm, exact.basis, {"link2.y.2": 0.44}).elastic_stiffness(exact.pose())
     K = wrong[np.ix_(line, line)]
     squares = np.linalg.eigvals(np.linalg.solve(own.mass, K)).real
 
@@ -109,22 +97,83 @@ def test_a_wrong_mode_of_a_line_moves_its_own_frequency_alone(arm_of):
     assert np.sort(squares) == pytest.approx(np.sort(expected), rel=1e-7)
 
 
-def test_errors_that_are_not_as_many_as_parts_are_refused(arm_of):
-    with pytest.raises(InputError, match=r"stiffness_error: expected shape \(4,\), got \(2,\)"):
-        wrong_plant(arm_of("two-link"), "modes", 2, (0.1, 0.2))
+def free_plant(arm, *names):
+    choice = BasisChoice(kind="modes", order=2)
+    return assemble_plant(arm, choice, interpreted=True, parameters=names)
 
 
-def test_unknown_errors_are_the_last_input_of_every_function(arm_of):
-    arm = arm_of("two-link")
-    values = (0.1, -0.2, 0.3, 0.4)
-    error = StiffnessError(values=None)
-    basis = BasisChoice(kind="modes", order=2)
-    unknown = assemble_plant(arm, basis, interpreted=True, stiffness_error=error)
-    known = wrong_plant(arm, "modes", 2, values)
-    rng = np.random.default_rng(3)
-    q, v, a = 0.01 * rng.normal(size=(3, known.n))
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"stiffness_error": (0.1, 0.2)}, r"stiffness_error: expected shape \(4,\), got \(2,\)"),
+        ({"stiffness_error": -1.0}, r"link1\.y\.1\]: expected a number above -1, got -1"),
+        (
+            {"stiffness_error[link3.y.1]": 0.1},
+            r"nearest: stiffness_error\), got 'stiff",
+        ),
+    ],
+)
+def test_errors_that_no_plant_has_are_refused(arm_of, values, words):
+    plant = free_plant(arm_of("two-link"), "stiffness_error")
+    with pytest.raises(InputError, match=words) as error:
+        plant.at(values)
+    assert "\n" not in str(error.value)
 
-    found = np.array(unknown.casadi_functions["inverse_dynamics"](q, v, a, values)).ravel()
 
-    assert found == pytest.approx(known.inverse_dynamics(q, v, a), rel=1e-12)
-    assert unknown.nominal.mass_matrix(q) == pytest.approx(known.mass_matrix(q), rel=1e-15)
+def test_a_part_that_no_plant_has_cannot_be_free(arm_of):
+    with pytest.raises(InputError, match=r"nearest: stiffness_error\), got 'stiff"):
+        free_plant(arm_of("two-link"), "stiffness_error[rotor1]")
+
+
+def test_an_error_that_is_not_free_cannot_change(arm_of):
+    plant = free_plant(arm_of("two-link"), "stiffness_error[link2.y.1]")
+
+    assert plant.parameters == ("stiffness_error[link2.y.1]",)
+    with pytest.raises(InputError, match=r"link1\.y\.1\]: expected 0, as it is not free, got 0\.1"):
+        plant.at({"stiffness_error": 0.1})
+
+
+def test_a_rigid_arm_has_no_errors(arm_of):
+    plant = free_plant(arm_of("two-link").rigid, "stiffness_error")
+
+    assert plant.parameters == ()
+    assert plant.at({"stiffness_error": 0.1}).content == plant.content
+
+
+def test_free_errors_are_numbers_beside_those_of_the_arm(arm_of):
+    arm, errors = arm_of("sprung"), {"rotor1": 0.1, "rotor2": -0.2, "link2.y.2": 0.3}
+    free = free_plant(arm, "link1.EI.y", "stiffness_error")
+    values = {f"stiffness_error[{part}]": error for part, error in errors.items()}
+    stiffer = arm.links[0].model_copy(update={"EI": {"y": 5.0}})
+    other = arm.model_copy(update={"links": (stiffer, *arm.links[1:])})
+    known, at = wrong_plant(other, free.basis, errors), free.at({"link1.EI.y": 5.0, **values})
+    q, v, a = 0.01 * np.random.default_rng(3).normal(size=(3, known.n))
+
+    assert at.numbers == pytest.approx([5.0, 0.1, -0.2, 0, 0, 0, 0.3])
+    assert at.inverse_dynamics(q, v, a) == pytest.approx(known.inverse_dynamics(q, v, a), rel=1e-12)
+    assert at.casadi_functions is free.casadi_functions
+    assert at.nominal.content == free_plant(arm, "link1.EI.y").content
+
+
+def test_errors_of_zero_leave_the_functions_as_they_are(arm_of):
+    free = free_plant(arm_of("two-link"), "stiffness_error")
+    assert free.folded.content == free_plant(arm_of("two-link")).content
+
+
+def test_the_derivative_by_an_error_is_that_of_a_small_one(arm_of):
+    plant = free_plant(arm_of("sprung"), "stiffness_error")
+    q = plant.pose() + 0.01 * np.random.default_rng(4).normal(size=plant.n)
+    errors, h = np.linspace(-0.2, 0.3, len(plant.parameters)), 1e-3
+    symbols = ca.SX.sym("errors", len(errors))
+    k = plant.casadi_functions["elastic_force"](q, symbols)
+    by_errors = ca.Function("by_errors", [symbols], [ca.densify(ca.jacobian(k, symbols))])
+
+    def force(x):
+        return plant.at({"stiffness_error": x}).elastic_force(q)
+
+    units = np.eye(len(errors))
+    expected = [(force(errors + h * e) - force(errors - h * e)) / (2 * h) for e in units]
+
+    # the forces are linear in the errors: the difference has no error but round-off
+    found, scale = np.array(by_errors(errors)).T, np.abs(expected).max()
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * scale)

@@ -9,7 +9,7 @@ from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
 from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
-from flexctl.plant.stiffness_error import StiffnessError
+from tests.arms import wrong_plant
 from tests.plant.section_witness import SectionWitness
 
 LENGTH, MASS, EI, GJ, POLAR = 0.6, 0.5, 20.0, 8.0, 2e-3
@@ -249,10 +249,7 @@ def test_parts_of_a_stiffness_are_modes_of_the_twist_too(make, kind):
     arm, basis = make["arm"]([BAR], payload=LOAD), BasisChoice(kind=kind, order=1)
     exact = assemble_plant(arm, basis, interpreted=True)
     assert next(p for p in exact.stiffness_parts if "twist" in p) == "link1.twist.1"
-    values = tuple(0.3 if "twist" in part else 0.0 for part in exact.stiffness_parts)
-    wrong = assemble_plant(
-        arm, basis, interpreted=True, stiffness_error=StiffnessError(values=values)
-    )
+    wrong = wrong_plant(arm, basis, {k: 0.3 for k in exact.stiffness_parts if "twist" in k})
     q = exact.pose() + np.linspace(0.01, 0.02, exact.n)
     stiffer = assemble_plant(
         apply_settings(arm, ["link1.torsion.GJ=*1.3"]), basis, interpreted=True

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from flexctl.control.controller import design_controller
+from flexctl.control.controller import design_on
 from flexctl.loop.closed_loop import close_around, close_loop
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.plant.plant import assemble_plant
-from flexctl.plant.stiffness_error import StiffnessError
 from flexctl.robustness.stiffness.margin import stiffness_margin
 from flexctl.robustness.stiffness.pose_loop import Case
 from flexctl.search.bias_advice import advise_bias
 from flexctl.search.bias_run import BiasRun, BiasRuns, try_biases
 from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
+from tests.arms import wrong_plant
 
 ONE = BasisChoice(kind="modes", order=1)
 
@@ -99,13 +99,8 @@ def single(make, method="decoupling", arm=None, **tables):
 
 def rebuilt(case, bias):
     """The loop of a controller made with a biased model, all parts by number."""
-    parts = assemble_plant(
-        case.setup.design_arm, case.setup.design_basis, interpreted=True
-    ).stiffness_parts
-    error = StiffnessError(values=(bias,) * len(parts))
-    return design_controller(
-        case.setup.design_arm, case.design, case.setup.design_basis, stiffness_error=error
-    )
+    plant = wrong_plant(case.setup.design_arm, case.setup.design_basis, bias, interpreted=False)
+    return design_on(plant, case.design)
 
 
 def states_by_scipy(loop, stepper, times):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flexctl.control.controller import design_controller
+from flexctl.control.controller import design_on
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.eigenvalues import spectral_abscissa
 from flexctl.loop.linear import linearise_loop
@@ -11,7 +11,6 @@ from flexctl.model.changed_arm import soften_arm
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.plant.plant import assemble_plant
-from flexctl.plant.stiffness_error import StiffnessError
 from flexctl.robustness.stiffness.pose_loop import Case
 from flexctl.search.bias_advice import (
     bias_on_softer_arms,
@@ -19,6 +18,7 @@ from flexctl.search.bias_advice import (
     tolerated_by_other_arms,
 )
 from flexctl.search.changed_loops import over_bias
+from tests.arms import wrong_plant
 
 BASIS = BasisChoice(kind="modes", order=2)
 
@@ -32,10 +32,8 @@ def case():
 def abscissa(case, bias, error):
     """Of the loop rebuilt with numbers, on the arm that the file misses by `error`."""
     arm = soften_arm(case.setup.design_arm, 1 / (1 + error))
-    wrong = StiffnessError(values=(bias,) * 8)
-    controller = design_controller(
-        case.setup.design_arm, case.design, interpreted=True, stiffness_error=wrong
-    )
+    plant = wrong_plant(case.setup.design_arm, case.design.basis, bias)
+    controller = design_on(plant, case.design)
     loop = close_around(controller, assemble_plant(arm, BASIS, interpreted=True))
     return spectral_abscissa(linearise_loop(loop, controller.reference.final, 0.0).poles)
 
@@ -70,11 +68,9 @@ def test_an_arm_with_a_wrong_file_is_the_one_assembled_anew(make, more, truth):
 
     (found,) = over_bias(case, 0.3)(-0.1)
 
-    controller = case.closed.controller
+    controller = case.closed.controller.at({"stiffness_error": -0.1})
     softer = assemble_plant(soften_arm(arm, 1 / 1.3), basis, interpreted=True)
-    errors = np.full(len(controller.plant.stiffness_parts), -0.1)
-    loop = close_around(controller, softer)
-    expected = linearise_loop(loop, controller.reference.final, 0.0, errors)
+    expected = linearise_loop(close_around(controller, softer), controller.reference.final, 0.0)
     poles = np.sort_complex(expected.poles)
     assert np.sort_complex(found.poles) == pytest.approx(poles, rel=1e-8)
 

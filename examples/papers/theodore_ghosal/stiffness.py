@@ -20,17 +20,25 @@ from examples.papers.theodore_ghosal.arm import (
 from flexctl.beam.elements import hermite_elements
 from flexctl.beam.matrices import assemble_matrices
 from flexctl.checks import Array
-from flexctl.control.controller import design_controller
+from flexctl.control.controller import Controller, design_controller
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.linear import linearise_loop
 from flexctl.model.record import BasisChoice
 from flexctl.plant.plant import Plant, assemble_plant
-from flexctl.plant.stiffness_error import StiffnessError
 from flexctl.robustness.stiffness.driven_mass import DrivenMass, split_mass
 
 ALPHA = 0.1  # overestimate at which the law and the loop are compared
 _SAME = 1e-9
 _TIP = 0.01  # m: first modal coordinate of every line where the law is compared
+
+
+def _wrong_controller(alpha: float) -> Controller:
+    """Design the controller that computes with K_hat = (1 + alpha) K."""
+    free = ("stiffness_error",)
+    controller = design_controller(
+        arm(), design(STIFF), TWO_MODES, interpreted=True, parameters=free
+    )
+    return controller.at({"stiffness_error": alpha})
 
 
 @cache
@@ -39,10 +47,7 @@ def _law() -> tuple[Array, Array]:
 
     Of (48) with h_r, c_r, h_f and c_f as they are, and K_hat q_f in the rows of q_f alone.
     """
-    error = StiffnessError(values=(ALPHA,) * len(plant().stiffness_parts))
-    controller = design_controller(
-        arm(), design(STIFF), TWO_MODES, interpreted=True, stiffness_error=error
-    )
+    controller = _wrong_controller(ALPHA)
     own, m = plant(), plant().m
     q = own.straight(poses()[:, 5])
     q[m::2] = _TIP
@@ -92,11 +97,7 @@ def printed_loop(alpha: float) -> Array:
 
 def rebuilt_loop(alpha: float) -> Array:
     """Compute the same matrix of flexctl's controller with K_hat, closed around the arm."""
-    error = StiffnessError(values=(alpha,) * len(plant().stiffness_parts))
-    controller = design_controller(
-        arm(), design(STIFF), TWO_MODES, interpreted=True, stiffness_error=error
-    )
-    loop = linearise_loop(close_around(controller, plant()), poses()[:, -1], 0.0)
+    loop = linearise_loop(close_around(_wrong_controller(alpha), plant()), poses()[:, -1], 0.0)
     return loop.A + loop.B @ loop.K
 
 

@@ -64,7 +64,7 @@ def judge_assumed(
     """Judge a loop whose controller computes with an assumed stiffness.
 
     At the judged pose, and at `poses` of the motion: times [s] and joint variables (m,). The
-    controller has the errors of its stiffness as inputs; `ratios` as in `part_errors`.
+    errors of the controller's stiffness are free; `ratios` as in `part_errors`.
 
     Raises
     ------

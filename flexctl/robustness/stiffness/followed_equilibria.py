@@ -30,6 +30,7 @@ from flexctl.loop import (
     linearise_at,
     name_modes,
 )
+from flexctl.plant import STIFFNESS_ERROR
 from flexctl.robustness.lft import axis_tolerance
 from flexctl.robustness.stiffness.model_errors import sampling_period, state_matrix
 from flexctl.robustness.stiffness.record import Interval, ModeRate, StabilityLimit, mode_rates
@@ -102,15 +103,14 @@ class Followed:
 class ErrorFamily:
     """A closed loop over one relative error, linearised at its equilibrium under each error.
 
-    `loop_with` gives the loop under an error [-] from `lowest` to `highest`, and the errors (p,) of
-    its law's stiffness, or None where these are no inputs; `adjusted` changes the damping of the
-    linear loop by the error, None for no change. `closed` is the loop without error.
+    `loop_with` gives the loop under an error [-] from `lowest` to `highest`; `adjusted` changes the
+    damping of the linear loop by the error, None for no change. `closed` is the loop without error.
     """
 
     closed: ClosedLoop
     joints: Array
     second_loop_weight: float
-    loop_with: Callable[[float], tuple[ClosedLoop, Array | None]]
+    loop_with: Callable[[float], ClosedLoop]
     lowest: float = LEAST
     highest: float = FARTHEST
     adjusted: Callable[[LinearLoop, float], LinearLoop] | None = None
@@ -124,10 +124,9 @@ class ErrorFamily:
         NoEquilibriumError, ComputationError
             As `find_loop_equilibrium`.
         """
-        loop, errors = self.loop_with(0.0)
-        return self._followed(
-            0.0, find_loop_equilibrium(loop, self.joints, self.second_loop_weight, errors)
-        )
+        loop = self.loop_with(0.0)
+        rest = find_loop_equilibrium(loop, self.joints, self.second_loop_weight)
+        return self._followed(loop, 0.0, rest)
 
     @cached_property
     def names(self) -> ModeNames:
@@ -136,23 +135,22 @@ class ErrorFamily:
 
     def at(self, error: float, near: Followed, before: Followed | None = None) -> Followed | None:
         """Continue from neighbours to an error; None where the equilibrium ends before."""
-        loop, errors = self.loop_with(error)
+        loop = self.loop_with(error)
         q, z = near.rest.q, near.rest.z
         if before is not None and before.error != near.error:
             ahead = (error - near.error) / (near.error - before.error)
             q, z = q + ahead * (q - before.rest.q), z + ahead * (z - before.rest.z)
-        rest = follow_equilibrium(loop, near.rest, self.second_loop_weight, errors, (q, z))
+        rest = follow_equilibrium(loop, near.rest, self.second_loop_weight, (q, z))
         if rest is None:
             return None
         try:
-            return self._followed(error, rest)
+            return self._followed(loop, error, rest)
         except ComputationError:  # the mass matrix is no longer positive definite
             return None
 
-    def _followed(self, error: float, rest: Equilibrium) -> Followed:
-        """Linearise the loop at its equilibrium under an error."""
-        loop, errors = self.loop_with(error)
-        linear = linearise_at(loop, rest, self.second_loop_weight, errors)
+    def _followed(self, loop: ClosedLoop, error: float, rest: Equilibrium) -> Followed:
+        """Linearise the loop under an error at its equilibrium."""
+        linear = linearise_at(loop, rest, self.second_loop_weight)
         linear = self.adjusted(linear, error) if self.adjusted else linear
         matrix = state_matrix(linear)
         return Followed(
@@ -306,8 +304,8 @@ def stiffness_family(
 ) -> ErrorFamily:
     """Loops over t whose law computes with K_hat_j = (1 + t d_j) K_j for every part j.
 
-    The controller must have the errors of its stiffness as inputs; `direction` d is (p,) [-], not
-    zero. The range of t ends where a thousandth of a part of the stiffness is left.
+    The errors of the controller's stiffness must be free; `direction` d is (p,) [-], not zero. The
+    range of t ends where a thousandth of a part of the stiffness is left.
     """
     ends = LEAST / direction[direction != 0]
     farthest = FARTHEST / float(np.abs(direction).max())
@@ -315,7 +313,7 @@ def stiffness_family(
         closed=closed,
         joints=joints,
         second_loop_weight=second_loop_weight,
-        loop_with=lambda t: (closed, t * direction),
+        loop_with=lambda t: closed.at({STIFFNESS_ERROR: t * direction}),
         lowest=float(max(ends[ends < 0], default=-farthest)),
         highest=float(min(ends[ends > 0], default=farthest)),
     )

@@ -21,7 +21,7 @@ from flexctl.loop import (
     linearise_loop,
 )
 from flexctl.model import Reference
-from flexctl.plant import StiffnessError
+from flexctl.plant import STIFFNESS_ERROR
 from flexctl.robustness.lft import Deadline, WorstCase
 from flexctl.robustness.stiffness.pose_loop import Case, PoseLoop, loop_at
 from flexctl.robustness.stiffness.record import (
@@ -223,11 +223,12 @@ def close_wrong(
         update["second_loop"] = None
     fixed = design.model_copy(update=update)
     rest = stiffness.get("alpha", 0.0)
-    own = [stiffness.get(k, stiffness.get(k.split(".")[0], rest)) for k in case.stiffness_parts]
-    error = StiffnessError(values=tuple(map(float, own)))
     controller = design_controller(
-        case.designed_for, fixed, case.setup.design_basis, stiffness_error=error
+        case.designed_for, fixed, case.setup.design_basis, parameters=(STIFFNESS_ERROR,)
     )
+    parts = controller.plant.stiffness_parts
+    own = [stiffness.get(k, stiffness.get(k.split(".")[0], rest)) for k in parts]
+    controller = controller.at({STIFFNESS_ERROR: own})
     return close_loop(controller, case.setup.true_arm, case.truth.basis)
 
 

@@ -16,7 +16,7 @@ without damping any overestimate makes unstable, however small.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -26,7 +26,7 @@ from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 from flexctl.model import Arm, BasisChoice
-from flexctl.plant import LinearPlant, Plant, StiffnessError, assemble_plant, linearise
+from flexctl.plant import STIFFNESS_ERROR, LinearPlant, Plant, assemble_plant, linearise
 from flexctl.robustness.stiffness.driven_mass import DrivenMass, split_mass
 from flexctl.robustness.stiffness.flutter import first_flutter
 
@@ -304,11 +304,11 @@ def lemma_of_errors(plant: Plant, q: Array, errors: Array) -> Lemma:
 def _by_errors(plant: Plant, q: Array, farthest: float = FARTHEST) -> Callable[[Array], Lemma]:
     """Return the lemma at q (n,) as a function of errors (p,) of the stiffness."""
     linear = linearise(plant, q)
-    unknown = replace(plant.folded, stiffness_error=StiffnessError(values=None))
-    stiffness = unknown.casadi_functions["elastic_stiffness"]
+    model = plant.of_any_stiffness
+    K = model.elastic_stiffness(linear.q0)
 
     def lemma(errors: Array) -> Lemma:
-        dK = np.array(stiffness(linear.q0, errors)) - np.array(stiffness(linear.q0, 0 * errors))
+        dK = model.at({STIFFNESS_ERROR: errors}).elastic_stiffness(linear.q0) - K
         dK = (dK + dK.T) / 2
         return lemma_of(linear, plant.drives, dK, farthest=farthest, basis=plant.basis)
 

@@ -21,7 +21,6 @@ from flexctl.control import Controller, Recipe, design_on
 from flexctl.errors import ComputationError, DesignError, InputError, NoEquilibriumError
 from flexctl.loop import N_PATH, ClosedLoop, LinearPoses, motion_poses
 from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
-from flexctl.plant import StiffnessError
 from flexctl.robustness.stiffness.assumed_stiffness import judge_assumed, part_errors
 from flexctl.robustness.stiffness.independent_errors import IndependentStudy
 from flexctl.robustness.stiffness.lemma import (
@@ -364,7 +363,7 @@ def judge_stiffness(
         )
     plant = controller.plant
     uncertain = replace(loop, controller=_of_unknown_stiffness(controller))
-    known = poses if plant.stiffness_error is None else None
+    known = None if any(plant.stiffness_error.values()) else poses
     final = known.final if known and known.final.rest and not known.final.rest.falls else None
     times, joints = motion_poses(controller.reference, _N_TOLERANCE)
     moving = known if controller.reference.duration else None
@@ -389,9 +388,8 @@ def judge_stiffness(
 
 
 def _of_unknown_stiffness(controller: Controller) -> Controller:
-    """Return a controller whose law has errors of its stiffness as inputs; gains stay."""
-    unknown = StiffnessError(values=None)
-    plant = replace(controller.plant, stiffness_error=unknown, interpreted=True)
+    """Return a controller whose law has free errors of its stiffness; gains stay."""
+    plant = controller.plant.of_any_stiffness
     if isinstance(controller.recipe, Recipe):
         return replace(controller, plant=plant)
     return design_on(plant, controller.design)

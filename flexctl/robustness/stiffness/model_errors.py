@@ -16,19 +16,19 @@ from functools import lru_cache
 import casadi as ca
 import numpy as np
 import scipy.linalg
+from numpy.typing import ArrayLike
 
 from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.loop import (
     ClosedLoop,
-    Equilibrium,
     LinearLoop,
     equilibrium_at_reference,
     linearise_at,
     sampled_loop,
     set_integrals,
 )
-from flexctl.plant import Evaluator, LinearPlant, Plant
+from flexctl.plant import STIFFNESS_ERROR, Evaluator, LinearPlant, Plant
 from flexctl.robustness.lft import (
     ControllerLFT,
     ErrorGroup,
@@ -78,14 +78,11 @@ def pull_out(
     Raises
     ------
     InputError
-        When the errors of the controller's stiffness are no inputs, or the law is a nonlinear
+        When the errors of the controller's stiffness are not free, or the law is a nonlinear
         external one, whose use of the stiffness is unknown.
     ComputationError
         When the law depends on a stiffness in another way than `controller_lft` describes.
     """
-    plant = loop.controller.plant
-    if plant.stiffness_parts and not plant.has_unknown_errors:
-        raise InputError("errors: expected a controller of unknown stiffness, got a known one")
     if loop.controller.external and loop.controller.external.nonlinear:
         raise InputError(
             f"{loop.controller.design.label}: expected a law whose use of the stiffness is known, "
@@ -114,25 +111,24 @@ class RestingLaw:
         self._rest = known or equilibrium_at_reference(loop, joints, second_loop_weight)
         self._plant = linear.plant if linear else None
         self.parts = len(loop.controller.plant.stiffness_parts)
-        own = loop.controller.without_limits
-        self._row, self._numbers = _row_of(own.function), own.numbers
+        self._row = _row_of(loop.controller.without_limits.function)
         self._seen = loop.measurement.read(self._rest.q, np.zeros(loop.truth.n))[0]
 
-    def __call__(self, errors: Array) -> Array:
-        """Return J, (m + n_z, 2n + n_z)."""
-        rest, m = self.rest(errors), self._loop.truth.m
+    def __call__(self, errors: ArrayLike) -> Array:
+        """Return J, (m + n_z, 2n + n_z), with errors (p,) or one of all parts.
+
+        The integrals hold the arm under them at its equilibrium without error.
+        """
+        loop, m = self._loop.at({STIFFNESS_ERROR: errors}), self._loop.truth.m
+        rest = set_integrals(loop, self._rest, self._second_loop_weight)
+        numbers = loop.controller.without_limits.numbers
         at = [self._second_loop_weight, rest.z, rest.desired, self._seen]
-        at += [errors] if self._loop.controller.plant.has_unknown_errors else []
-        at += [self._numbers] if len(self._numbers) else []
+        at += [numbers] if len(numbers) else []
         return np.array([self._row(*at, unit) for unit in np.eye(m + len(rest.z))])
 
-    def rest(self, errors: Array) -> Equilibrium:
-        """Equilibrium without error, with the integrals that hold it under errors (p,)."""
-        return set_integrals(self._loop, self._rest, self._second_loop_weight, errors)
-
-    def linear(self, errors: Array | None = None) -> LinearLoop:
-        """Linearise the loop with errors (p,) of its law, none by default, at that equilibrium."""
-        J, m = self(np.zeros(self.parts) if errors is None else errors), self._loop.truth.m
+    def linear(self, errors: ArrayLike = 0.0) -> LinearLoop:
+        """Linearise the loop with errors of its law, none by default, at that equilibrium."""
+        J, m = self(errors), self._loop.truth.m
         n = J.shape[1] - (len(J) - m)
         blocks = J[:m, :n], J[:m, n:], J[m:, :n], J[m:, n:]
         return linearise_at(
@@ -142,19 +138,19 @@ class RestingLaw:
 
 @lru_cache(maxsize=8)
 def _row_of(law: ca.Function) -> Evaluator:
-    """(s, z, q_d, q, errors, numbers, e (m + n_z,)) -> e' J of a law (2n + n_z,) at rest.
+    """(s, z, q_d, q, numbers, e (m + n_z,)) -> e' J of a law (2n + n_z,) at rest.
 
-    Errors and numbers where they are inputs of the law.
+    Numbers where they are an input of the law.
 
     One adjoint sweep for each row: J as one function takes several times as long to build.
     """
     inputs = [ca.SX.sym(f"i{k}", law.numel_in(k)) for k in range(law.n_in())]
-    s, z, q_d, v_d, a_d, q, v, *unknown = inputs
+    s, z, q_d, v_d, a_d, q, v, *numbers = inputs
     results = ca.vertcat(*law(*inputs))
     e, rates = ca.SX.sym("e", results.numel()), ca.vertcat(v_d, a_d, v)
     row = ca.jtimes(results, ca.vertcat(q, v, z), e, True)
     row = ca.densify(ca.substitute(row, rates, ca.SX.zeros(rates.numel())))
-    return Evaluator(ca.Function("row", [s, z, q_d, q, *unknown, e], [row]))
+    return Evaluator(ca.Function("row", [s, z, q_d, q, *numbers, e], [row]))
 
 
 def pull_out_of(

@@ -32,6 +32,7 @@ import scipy.linalg
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, DesignError
 from flexctl.loop import ClosedLoop, LinearLoop, linearise_loop, motion_poses
+from flexctl.plant import STIFFNESS_ERROR
 from flexctl.robustness.lft import connected
 from flexctl.robustness.stiffness.model_errors import RestingLaw, sampling_period, state_matrix
 
@@ -74,7 +75,7 @@ def find_path_growth(
 ) -> PathGrowth:
     """Compute the largest growth of a disturbance over the motion with an error K_hat/K - 1 [-].
 
-    The controller must have the errors of its stiffness as inputs; the loop is judged under the law
+    The errors of the controller's stiffness must be free; the loop is judged under the law
     of the gross motion, linearised at `n_poses` poses, and interpolated in between. `known` are the
     loops at these poses with the right stiffness, as far as they are known.
 
@@ -85,16 +86,15 @@ def find_path_growth(
         not converge.
     """
     times, poses = motion_poses(closed.controller.reference, n_poses)
-    errors = np.full(len(closed.controller.plant.stiffness_parts), error)
     T = float(times[-1])
     norms, wrong = [], []
     for joints, linear in zip(poses, known or [None] * len(poses), strict=True):
         right = linear or RestingLaw(closed, joints, 0.0).linear()
         norms.append(_norm(right, T))
         if any(closed.truth.arm.gravity):  # the error may move the arm
-            wrong.append(linearise_loop(closed, joints, 0.0, errors))
+            wrong.append(linearise_loop(closed.at({STIFFNESS_ERROR: error}), joints, 0.0))
         else:
-            wrong.append(RestingLaw(closed, joints, 0.0, right).linear(errors))
+            wrong.append(RestingLaw(closed, joints, 0.0, right).linear(error))
     coarse, s, t = _largest(_transitions(times, wrong, _PARTS[0]), norms)
     found = partial(PathGrowth, error=error, start=times[s].item(), end=times[t].item(), duration=T)
     if s == t:

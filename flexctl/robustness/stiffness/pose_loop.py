@@ -24,7 +24,7 @@ from flexctl.loop import (
     too_weak,
 )
 from flexctl.model import Arm, BasisChoice, Design, without_damping
-from flexctl.plant import Plant, StiffnessError, assemble_plant
+from flexctl.plant import STIFFNESS_ERROR, Plant
 from flexctl.robustness.lft import (
     RealCrossing,
     UncertainLoop,
@@ -113,18 +113,12 @@ class Case:
         return self.setup.truth(interpreted=True)
 
     @cached_property
-    def stiffness_parts(self) -> tuple[str, ...]:
-        """Names of the parts of the stiffness of the design plant."""
-        basis = self.setup.design_basis
-        return assemble_plant(self.designed_for, basis, interpreted=True).stiffness_parts
-
-    @cached_property
     def closed(self) -> ClosedLoop:
-        """The closed loop of the design, with errors of its stiffness as inputs."""
+        """The closed loop of the design, the errors of its stiffness being free numbers."""
         return self.close()
 
     def close(self, design: Design | None = None, basis: BasisChoice | None = None) -> ClosedLoop:
-        """Close the loop of this design, or another one, with errors of its stiffness as inputs.
+        """Close the loop of this design, or another one, with free errors of its stiffness.
 
         `basis` replaces the discretisation of the design plant.
         """
@@ -137,9 +131,9 @@ class Case:
 
 
 def close_unknown(arm: Arm, design: Design, basis: BasisChoice, truth: Plant) -> ClosedLoop:
-    """Close the loop of a design for an arm, with the errors of its stiffness as inputs."""
-    unknown = StiffnessError(values=None)
-    controller = design_controller(arm, design, basis, interpreted=True, stiffness_error=unknown)
+    """Close the loop of a design for an arm, with free errors of its stiffness."""
+    free = (STIFFNESS_ERROR,)
+    controller = design_controller(arm, design, basis, interpreted=True, parameters=free)
     return close_around(controller, truth)
 
 
@@ -290,8 +284,8 @@ def loop_at(
 ) -> PoseLoop:
     """Linearise a loop at joint variables (m,) with its error alpha pulled out.
 
-    The controller must have the errors of its stiffness as inputs: see `StiffnessError`. `linear`
-    is the loop there without errors, if it is known.
+    The errors of the controller's stiffness must be free: see `design_controller`. `linear` is the
+    loop there without errors, if it is known.
     """
     together = all_together(closed.controller.plant)
     loop = pull_out(closed, joints, second_loop_weight, together, linear)

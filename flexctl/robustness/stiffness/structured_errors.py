@@ -18,6 +18,7 @@ from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.loop import ClosedLoop, LinearLoop, linearise_loop, name_modes
+from flexctl.plant import STIFFNESS_ERROR
 from flexctl.robustness.lft import (
     ENDLESS,
     LARGEST,
@@ -70,7 +71,7 @@ def structured_loop(
     """Pull independent errors out of a loop at a pose.
 
     `errors` are kinds of errors, and the relative error [-] at delta = 1 of each. Of the
-    controller's stiffness, which must have its errors as inputs: "modes", each mode and spring, or
+    controller's stiffness, whose errors must be free: "modes", each mode and spring, or
     "links", each link as a whole and each spring. Of the arm, unknown to the controller: "damping",
     each link and spring, and "payload".
 
@@ -186,7 +187,7 @@ class IndependentErrors:
     """A loop at one pose, at its equilibrium with the errors of `loop`.
 
     These errors were pulled out at the equilibrium without errors; the first ones belong to the
-    `groups` of parts of the stiffness, whose errors are inputs of the controller.
+    `groups` of parts of the stiffness, whose errors are free in the controller.
     """
 
     closed: ClosedLoop
@@ -206,10 +207,9 @@ class IndependentErrors:
         load = named.pop("payload", 0.0)
         truth = self.closed.truth
 
-        def loop_with(t: float) -> tuple[ClosedLoop, Array]:
-            if not load:
-                return self.closed, t * parts
-            return replace(self.closed, truth=truth.loaded(1 + t * load)), t * parts
+        def loop_with(t: float) -> ClosedLoop:
+            wrong = self.closed.at({STIFFNESS_ERROR: t * parts})
+            return replace(wrong, truth=truth.loaded(1 + t * load)) if load else wrong
 
         def damped(linear: LinearLoop, t: float) -> LinearLoop:
             errors = damping_errors(self.closed.truth, linear.plant)

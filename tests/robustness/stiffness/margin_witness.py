@@ -2,27 +2,22 @@
 
 import numpy as np
 
-from flexctl.control.controller import design_controller
+from flexctl.control.controller import design_controller, design_on
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.linear import linearise_at, linearise_loop, sampled_loop
-from flexctl.plant.plant import assemble_plant
-from flexctl.plant.stiffness_error import StiffnessError
+from tests.arms import wrong_plant
 
 
 def unknown_loop(arm, design, basis, truth):
-    """Loop of a controller whose stiffness errors are symbols."""
-    unknown = StiffnessError(values=None)
-    controller = design_controller(arm, design, basis, interpreted=True, stiffness_error=unknown)
+    """Loop of a controller whose stiffness errors are free."""
+    free = ("stiffness_error",)
+    controller = design_controller(arm, design, basis, interpreted=True, parameters=free)
     return close_around(controller, truth)
 
 
 def rebuilt_loop(arm, design, basis, truth, errors):
     """Loop of a controller made with these numbers; one for all parts, or one each."""
-    parts = assemble_plant(arm, basis, interpreted=True).stiffness_parts
-    values = tuple(np.broadcast_to(errors, len(parts)).tolist())
-    error = StiffnessError(values=values)
-    wrong = design_controller(arm, design, basis, interpreted=True, stiffness_error=error)
-    return close_around(wrong, truth)
+    return close_around(design_on(wrong_plant(arm, basis, errors), design), truth)
 
 
 def final(loop):
@@ -31,16 +26,13 @@ def final(loop):
 
 
 def matrix(loop, errors=None, at=None, rest=None):
-    """State matrix (N, N), of one sample if it is sampled; errors (p,) of symbols.
+    """State matrix (N, N), of one sample if it is sampled; errors (p,) that are free.
 
     At `rest` if one is passed, which need not be the equilibrium of the loop.
     """
     joints, share = at or final(loop)
-    linear = (
-        linearise_loop(loop, joints, share, errors)
-        if rest is None
-        else linearise_at(loop, rest, share, errors)
-    )
+    loop = loop if errors is None else loop.at({"stiffness_error": errors})
+    linear = linearise_at(loop, rest, share) if rest else linearise_loop(loop, joints, share)
     if linear.sampled:
         return sampled_loop(linear, linear.sample_time, linear.delay)
     return linear.A + linear.B @ linear.K
@@ -53,7 +45,7 @@ def growth(loop, errors=None):
 
 
 def all_parts(loop, alpha):
-    """The error alpha of every part (p,) of a loop whose errors are symbols."""
+    """The error alpha of every part (p,) of a loop whose errors are free."""
     return np.full(len(loop.controller.plant.stiffness_parts), alpha)
 
 

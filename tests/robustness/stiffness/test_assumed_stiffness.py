@@ -6,9 +6,9 @@ import pytest
 from flexctl.errors import InputError
 from flexctl.model.lookup import load_design, load_model
 from flexctl.plant.plant import assemble_plant
-from flexctl.plant.stiffness_error import StiffnessError
 from flexctl.robustness.stiffness.lemma import stiffness_lemma
 from flexctl.robustness.stiffness.margin import stiffness_margin
+from tests.arms import wrong_plant
 from tests.robustness.stiffness.margin_witness import growth, rebuilt_loop
 
 CLOSE = 1e-6
@@ -86,10 +86,7 @@ def test_the_lemma_of_a_given_error_is_that_of_its_matrix():
     arm = load_model("planar-two-link")
     right = assemble_plant(arm, margin.basis, interpreted=True)
     assumed = margin.assumed_stiffness
-    values = tuple(assumed.errors.get(part, 0.0) for part in right.stiffness_parts)
-    wrong = assemble_plant(
-        arm, margin.basis, interpreted=True, stiffness_error=StiffnessError(values=values)
-    )
+    wrong = wrong_plant(arm, margin.basis, assumed.errors)
     q = right.straight(np.array(list(margin.pose.values())))
     dK = wrong.elastic_stiffness(q) - right.elastic_stiffness(q)
 

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.control.controller import design_controller
+from flexctl.control.controller import design_on
 from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.linear import linearise_loop
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.plant.plant import assemble_plant
-from flexctl.plant.stiffness_error import StiffnessError
 from flexctl.robustness.stiffness import path_growth
 from flexctl.robustness.stiffness.path_growth import find_path_growth
 from flexctl.robustness.stiffness.pose_loop import Case
 from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
+from tests.arms import wrong_plant
 
 ERROR = 0.2
 ONE = BasisChoice(kind="modes", order=1)
@@ -32,9 +32,8 @@ def single(make, method="decoupling", **loop):
 
 
 def frozen(closed, error):
-    parts = len(closed.controller.plant.stiffness_parts)
     joints = closed.controller.reference.final
-    return linearise_loop(closed, joints, 0.0, np.full(parts, error))
+    return linearise_loop(closed.at({"stiffness_error": error}), joints, 0.0)
 
 
 def motion_to_come(loop, T):
@@ -114,14 +113,9 @@ def test_a_loop_that_grows_by_itself_has_none(make):
 
 def disturbed(case, closed, error, start, *, compiled, amplitude=1e-6):
     """(k, 2n) difference of two nonlinear runs with the wrong stiffness, one disturbed."""
-    parts = len(closed.controller.plant.stiffness_parts)
-    controller = design_controller(
-        case.designed_for,
-        case.design,
-        case.setup.design_basis,
-        interpreted=not compiled,
-        stiffness_error=StiffnessError(values=(error,) * parts),
-    )
+    basis = case.setup.design_basis
+    plant = wrong_plant(case.designed_for, basis, error, interpreted=not compiled)
+    controller = design_on(plant, case.design)
     truth = assemble_plant(case.setup.true_arm, case.truth.basis, interpreted=not compiled)
     loop, n = close_around(controller, truth), truth.n
     times = path_growth.motion_poses(controller.reference, path_growth.N_POSES)[0]
@@ -143,9 +137,9 @@ def disturbed(case, closed, error, start, *, compiled, amplitude=1e-6):
 def grows_in_runs(case, error, closed, *, compiled=False):
     """Growth by the linear time-varying loop and by runs, of the worst disturbance at the start."""
     times, poses = path_growth.motion_poses(closed.controller.reference, path_growth.N_POSES)
-    errors = np.full(len(closed.controller.plant.stiffness_parts), error)
+    mistaken = closed.at({"stiffness_error": error})
     right = [linearise_loop(closed, joints, 0.0) for joints in poses]
-    wrong = [linearise_loop(closed, joints, 0.0, errors) for joints in poses]
+    wrong = [linearise_loop(mistaken, joints, 0.0) for joints in poses]
     first, last = (path_growth._norm(loop, times[-1]) for loop in (right[0], right[-1]))
     steps = path_growth._transitions(times, wrong, 8)
     Phi = path_growth._product(steps, len(first))
