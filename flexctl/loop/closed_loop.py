@@ -92,7 +92,10 @@ class ClosedLoop(Summary):
             Numbers of the arm as in its file, ``payload.mass`` or ``link1.EI.y``, that are not
             zero: of the design's arm and of the true one; ``truth.payload.mass`` of the true arm
             alone. Numbers of the design: ``gains.Gp``, ``second_loop.weights.effort``,
-            ``reference.duration``.
+            ``reference.duration``. Matrices in place of solved ones: ``second_loop.gain`` (m, 2n),
+            ``observer.gain`` (2n, p), ``fast_loop.Kp`` with ``fast_loop.Kv`` (m, n_z); they are
+            as in `gains_used` and stay, whatever else changes, until a weight (or noise) of their
+            loop is given again: then they are solved from it and the weights of before.
 
         Raises
         ------

@@ -110,7 +110,9 @@ def test_a_wrong_mode_of_a_line_moves_its_own_frequency_alone(arm_of):
 
 
 def test_errors_that_are_not_as_many_as_parts_are_refused(arm_of):
-    with pytest.raises(InputError, match=r"stiffness_error: expected shape \(4,\), got \(2,\)"):
+    with pytest.raises(
+        InputError, match=r"stiffness_error: expected an array of shape \(4,\), got \(2,\)"
+    ):
         wrong_plant(arm_of("two-link"), "modes", 2, (0.1, 0.2))
 
 
