@@ -134,14 +134,22 @@ class Controller(Summary):
             self._check(self.recipe)
         checks.shape("reference.final", self.reference.final, (self.plant.m,))
 
-    def at(self, of_arm: Mapping[str, ArrayLike], of_design: Mapping[str, ArrayLike]) -> Controller:
+    def at(
+        self,
+        of_arm: Mapping[str, ArrayLike],
+        of_design: Mapping[str, ArrayLike],
+        *,
+        rebuilt: bool = False,
+    ) -> Controller:
         """Return the controller designed with other numbers of its arm and its design, by key.
 
-        See `Plant.at`. Gains that are chosen stay until weights or noise are given for their loop:
-        then they follow from these, and weights that are not given are those they had before.
+        See `Plant.at`, and with `rebuilt` `Plant.rebuilt`. Gains that are chosen stay until weights
+        or noise are given for their loop: then they follow from these, and weights that are not
+        given are those they had before.
         Raises InputError and DesignError as `design_controller`.
         """
         plant = self.plant.at(of_arm) if of_arm else self.plant
+        plant = plant.rebuilt() if rebuilt else plant
         self._check_chosen(of_design)
         columns = self.fast.scales.names if self.fast else ()
         own, weights = self.design, self.weights

@@ -71,6 +71,9 @@ class Plant(Summary):
     parameters
         Names of the k numbers of the arm that are free; together they are the last input of every
         CasADi function. Numeric methods take them from `arm`; see `at`.
+    shaped_for
+        The arm that the shapes of modes were made for, if its numbers have changed since; None
+        where they are those of `arm`.
 
     Examples
     --------
@@ -87,6 +90,7 @@ class Plant(Summary):
     interpreted: bool = False
     stiffness_error: StiffnessError | None = None
     parameters: tuple[str, ...] = ()
+    shaped_for: Arm | None = None
 
     def __repr__(self) -> str:
         return f"Plant({self.arm.name}, {self.basis.label}, n={self.n}, m={self.m})"
@@ -106,16 +110,22 @@ class Plant(Summary):
         """Return the plant with other values of free numbers, by key; the rest stays as it is.
 
         It shares all functions with this one. Shapes of modes that assume a tip load stay those of
-        this plant. Raises InputError for a number that is not free.
+        this plant, see `rebuilt`. Raises InputError for a number that is not free.
         """
         arm = change_numbers(self.arm, self.parameters, values)
         bodies = tuple(
             replace(body, link=link) for body, link in zip(self.bodies, arm.links, strict=True)
         )
-        other = replace(self, arm=arm, bodies=bodies)
+        other = replace(self, arm=arm, bodies=bodies, shaped_for=self.shaped_for or self.arm)
         for name in ("functions", "content"):  # they hold for all values
             other.__dict__[name] = getattr(self, name)
         return other
+
+    def rebuilt(self) -> Plant:
+        """Return the plant with the shapes of its own arm: its functions are derived anew."""
+        if self.shaped_for is None:
+            return self
+        return replace(self, bodies=assemble_bodies(self.arm, self.basis), shaped_for=None)
 
     @cached_property
     def folded(self) -> Plant:
