@@ -44,7 +44,7 @@ class LoadedLine:
 
 
 @lru_cache(maxsize=256)
-def loaded_line(shapes: Shapes, section: SectionProfile) -> LoadedLine:
+def line_of_shapes(shapes: Shapes, section: SectionProfile) -> LoadedLine:
     """Return the line of this section that some shapes describe."""
     mass, stiffness = unit_mass_and_stiffness(shapes, section)
     deflection, rotation = shapes.value(1.0)[:, 0], shapes.rotation(1.0)[:, 0]
@@ -54,4 +54,4 @@ def loaded_line(shapes: Shapes, section: SectionProfile) -> LoadedLine:
 @lru_cache(maxsize=64)
 def exact_line(order: int) -> LoadedLine:
     """Return a uniform line that bends freely enough for `order` exact frequencies."""
-    return loaded_line(uniform_functions(order), PLAIN)
+    return line_of_shapes(uniform_functions(order), PLAIN)

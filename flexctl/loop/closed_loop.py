@@ -23,7 +23,7 @@ from flexctl.loop.setup import default_truth
 from flexctl.model import DESIGN_TABLES, Arm, BasisChoice, load_model, pick_basis
 from flexctl.plant import (
     Plant,
-    ShapeError,
+    ShapeChange,
     assemble_plant,
     followed_range,
     kept_shape_error,
@@ -135,7 +135,7 @@ class ClosedLoop(Summary):
         return replace(self, controller=controller, truth=truth)
 
     @cached_property
-    def shape_error(self) -> ShapeError | None:
+    def shape_error(self) -> ShapeChange | None:
         """Largest change of a frequency of a clamped line that kept shapes amount to; see `at`.
 
         Of the truth plant and of the design plant; None where their shapes are those of their arms.
@@ -314,7 +314,7 @@ class ClosedLoop(Summary):
         return limited, ca.vertcat(rests, z_rate[n_i:, 0])  # with one entry [1:] would be a row
 
 
-def _kept_shapes(error: ShapeError) -> str:
+def _kept_shapes(error: ShapeChange) -> str:
     """Say that modes have the shapes of another arm, and how much that matters."""
     head = "the modes have the shapes of the arm before its numbers were changed; rebuilt "
     if not np.isfinite(error.change):

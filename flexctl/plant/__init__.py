@@ -11,7 +11,7 @@ from flexctl.plant.compilation import (
 )
 from flexctl.plant.elimination import eliminate
 from flexctl.plant.equilibrium import find_equilibrium
-from flexctl.plant.kept_shapes import ShapeError, kept_shape_error
+from flexctl.plant.kept_shapes import ShapeChange, kept_shape_error
 from flexctl.plant.library_cache import (
     cached_library,
     compiles,
@@ -45,7 +45,7 @@ __all__ = [
     "LoadShares",
     "Operations",
     "Plant",
-    "ShapeError",
+    "ShapeChange",
     "StiffnessError",
     "Wanted",
     "assemble_plant",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from flexctl.beam import Shapes, TipLoad, exact_line, loaded_line
+from flexctl.beam import Shapes, TipLoad, exact_line, line_of_shapes
 from flexctl.checks import Array
 from flexctl.model import TWIST, Arm
 from flexctl.plant.assembly import (
@@ -31,7 +31,7 @@ _KEPT: dict[str, ca.Function] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShapeError:
+class ShapeChange:
     """The largest change of a frequency that kept shapes amount to.
 
     Attributes
@@ -48,7 +48,7 @@ class ShapeError:
     change: float
 
 
-def kept_shape_error(plant: Plant) -> ShapeError | None:
+def kept_shape_error(plant: Plant) -> ShapeChange | None:
     """Return the largest error of a plant's kept shapes, None where rebuilt ones are the same.
 
     Nothing is derived or compiled for another value of the numbers.
@@ -57,7 +57,7 @@ def kept_shape_error(plant: Plant) -> ShapeError | None:
     return max(errors, key=lambda error: abs(error.change), default=None)
 
 
-def _errors(plant: Plant) -> Iterator[ShapeError]:
+def _errors(plant: Plant) -> Iterator[ShapeChange]:
     """Yield the largest error of every line whose shapes would be others."""
     assert plant.shaped_for is not None
     lines = [(j, d) for j, body in enumerate(plant.bodies) for d in body.planes]
@@ -68,12 +68,12 @@ def _errors(plant: Plant) -> Iterator[ShapeError]:
         line = f"{plant.bodies[j].link.name}.{d}"
         kept, rebuilt = _frequencies(plant, j, d, load)
         if len(kept) != len(rebuilt):
-            yield ShapeError(line=line, mode=1 + min(len(kept), len(rebuilt)), change=np.inf)
+            yield ShapeChange(line=line, mode=1 + min(len(kept), len(rebuilt)), change=np.inf)
             continue
         changes = kept / rebuilt - 1
         mode = int(np.abs(changes).argmax())
         if abs(changes[mode]) > _SAME:
-            yield ShapeError(line=line, mode=mode + 1, change=float(changes[mode]))
+            yield ShapeChange(line=line, mode=mode + 1, change=float(changes[mode]))
 
 
 def _frequencies(plant: Plant, j: int, direction: str, load: TipLoad) -> tuple[Array, Array]:
@@ -83,12 +83,12 @@ def _frequencies(plant: Plant, j: int, direction: str, load: TipLoad) -> tuple[A
     mixed = body.mixes.get(direction)
     kept = mixed.at(_length(plant, j)) if mixed else body.planes[direction]
     n = len(kept.names)
-    own = loaded_line(kept, section).frequencies(load, n)
+    own = line_of_shapes(kept, section).frequencies(load, n)
     closed = section.plain and direction != TWIST and plant.basis.drop_above is None
     if closed and plant.basis.kind == "modes":
         return own, exact_line(n).frequencies(load, n)
     rebuilt: Shapes = line_shapes(plant.arm, j, direction, plant.basis)
-    return own, loaded_line(rebuilt, section).frequencies(load, len(rebuilt.names))
+    return own, line_of_shapes(rebuilt, section).frequencies(load, len(rebuilt.names))
 
 
 def _tip_loads(plant: Plant, arm: Arm, lines: list[tuple[int, str]]) -> list[TipLoad]:

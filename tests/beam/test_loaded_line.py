@@ -6,7 +6,7 @@ import pytest
 from flexctl.beam.assumed_modes import assumed_modes
 from flexctl.beam.frequency_equation import clamped_mass_roots
 from flexctl.beam.line import FREE_TIP, PLAIN, TipLoad
-from flexctl.beam.loaded_line import exact_line, loaded_line
+from flexctl.beam.loaded_line import exact_line, line_of_shapes
 
 LOADS = {
     "free": FREE_TIP,
@@ -26,7 +26,7 @@ def test_a_line_that_bends_freely_has_the_roots_of_the_frequency_equation(order,
 
 def test_modes_have_their_own_frequencies_and_those_of_another_load_are_too_high():
     modes, other = assumed_modes(3, LOADS["body"]), LOADS["mass"]
-    line = loaded_line(modes, PLAIN)
+    line = line_of_shapes(modes, PLAIN)
     exact = clamped_mass_roots(3, other) ** 2
 
     np.testing.assert_allclose(line.frequencies(LOADS["body"], 3), modes.beta**2, rtol=1e-10)

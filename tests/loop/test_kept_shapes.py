@@ -9,10 +9,11 @@ import flexctl
 from flexctl.errors import InputError
 from flexctl.loop import close_around
 from flexctl.model import BasisChoice, apply_settings, load_model
-from flexctl.plant import kept_shapes, linearise
+from flexctl.plant import assemble_plant, kept_shape_error, kept_shapes, linearise
 from flexctl.plant.parameters import change_numbers, nonzero_numbers
 from tests.designs import make_design
 
+FINE = BasisChoice(kind="elements", order=1)
 SAID = "shapes of the arm before its numbers were changed"
 PD = {"gains": {"Gp": [60.0, 20.0], "Gv": [12.0, 5.0]}}
 
@@ -96,13 +97,16 @@ def test_the_error_of_kept_shapes_is_that_of_ritz_s_method_by_hand(two_links, ma
     assert error.change > 1e-7
 
 
-def test_the_error_of_a_sliding_link_is_that_at_the_length_of_its_load():
+@pytest.mark.parametrize("sliding", ["fixed", "roots", "exact"])
+def test_the_error_of_a_sliding_link_is_that_at_the_length_of_its_load(sliding):
     arm = load_model("theodore-ghosal-rrp")  # link 3 takes the payload's mass at a length of 1 m
     line, mass = arm.links[2].mass_per_length, arm.payload.mass
     kept = rayleigh_ritz(exact_modes(mass / line, 0.0, 2), 3 * mass / line, 0.0)
     changes = kept / [mode[0] ** 2 for mode in exact_modes(3 * mass / line, 0.0, 2)] - 1
 
-    error = close(arm, "rrp-gentle").at({"payload.mass": 3 * mass}).shape_error
+    basis = BasisChoice(kind="modes", order=2, sliding=sliding)
+    plant = assemble_plant(arm, basis, interpreted=True, parameters=("payload.mass",))
+    error = kept_shape_error(plant.at({"payload.mass": 3 * mass}))
     assert (error.line, error.mode) == ("link3.x", changes.argmax() + 1)
     assert error.change == pytest.approx(changes.max(), rel=1e-5)
 
@@ -232,3 +236,19 @@ def test_the_loads_are_derived_once_for_all_values(two_links, monkeypatch):
     monkeypatch.setattr(kept_shapes, "inertia_expression", None)
 
     assert two_links.at({"payload.mass": 0.25}).shape_error
+
+
+def test_a_softer_line_would_keep_more_modes():
+    # clamped at both ends the second link has 1096 and 3021 rad/s, with EI of 3 N m^2 346 and 955
+    arm, design = two_link_arm(), make_design([0.0, 0.0], [0.5, 0.4], "joint-pd", **PD)
+    truth = BasisChoice(kind="elements", order=4, drop_above=1500.0)
+    controller = flexctl.design_controller(arm, design, FINE, interpreted=True)
+    loop = flexctl.close_loop(controller, arm, truth)
+    softer = loop.at({"link2.EI.y": 3.0})
+    rebuilt = softer.at({}, shapes="rebuilt")
+
+    assert len(rebuilt.truth.coordinates) == len(loop.truth.coordinates) + 1
+    assert softer.shape_error.line == "link2.y"
+    assert any("link2.y would have more or fewer of them" in words for words in softer.assumptions)
+    assert rebuilt.shape_error is None
+    assert loop.at({"link2.EI.y": 30.5}).shape_error is None
