@@ -168,6 +168,22 @@ def test_poles_under_a_chosen_observer_are_those_of_a_matrix_made_by_hand():
     assert distance(own, chosen.controller.observer.poles) < 1e-9
 
 
+def test_poles_under_a_chosen_fast_loop_are_those_of_a_matrix_made_by_hand():
+    # tau = M_rr u - Kp (z - z_qs) - Kv z' with u = -Gp e - Gv e' and z_qs = -K_ff^-1 M_fr u
+    loop = close(trial("composite", fast_loop=FAST), interpreted=True)
+    Kp, Kv = 0.9 * loop.controller.fast.Kp, 0.7 * loop.controller.fast.Kv
+    chosen = loop.at({"fast_loop.Kp": Kp, "fast_loop.Kv": Kv})
+    plant = flexctl.linearise(loop.truth, loop.truth.straight(loop.controller.reference.final))
+    u, z, rate = np.zeros((2, 8)), np.eye(2, 8, 2), np.eye(2, 8, 6)
+    u[:, :2], u[:, 4:6] = -GAINS["Gp"][0] * np.eye(2), -GAINS["Gv"][0] * np.eye(2)
+    z_qs = -np.linalg.solve(plant.K[2:, 2:], plant.M[2:, :2] @ u)
+    tau = plant.M[:2, :2] @ u - Kp @ (z - z_qs) - Kv @ rate
+
+    found = flexctl.linearise(chosen).poles
+    assert distance(np.linalg.eigvals(plant.A_state + plant.B_state @ tau), found) < 1e-9
+    assert distance(flexctl.linearise(loop).poles, found) > 1e-4
+
+
 def test_an_unstable_gain_is_judged_and_not_refused():
     loop = close(trial(second_loop=SECOND), interpreted=True)
     verdict = flexctl.evaluate(loop, {"second_loop.gain": -0.2 * loop.controller.feedback.gain})
