@@ -78,7 +78,7 @@ def _assumptions(plant: Plant, feedback: StateFeedback | GivenFeedback | None) -
     if plant.rotors:
         yield _ROTORS
     if isinstance(feedback, GivenFeedback):
-        yield "the gain of the second loop is given, it follows from no weights"
+        yield "the gain of the second loop is given and follows from no weights"
         worst = feedback.poles[feedback.poles.real.argmax()]
         if worst.real >= 0:
             pole = f"pole at {worst:.4g} rad/s"
