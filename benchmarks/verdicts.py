@@ -21,7 +21,7 @@ from flexctl.control import design_controller, design_on
 from flexctl.loop import ClosedLoop, close_around, close_loop, damping_ratios, linearise_loop
 from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
 from flexctl.plant import assemble_plant
-from flexctl.plant.parameters import change_numbers
+from flexctl.plant.parameters import Numbers, change_numbers
 from flexctl.verdict import evaluate, evaluate_many
 
 QUARTER = np.pi / 2
@@ -110,7 +110,7 @@ def judge(arm: Arm, design: Design, truth: BasisChoice, numbers: Callable[[int],
     def anew(k: int) -> None:
         values = numbers(k)
         own = {key: x for key, x in values.items() if not key.startswith("gains")}
-        changed = change_numbers(arm, loop.truth.parameters, own) if own else arm
+        changed = change_numbers(Numbers.of(arm, {}), loop.truth.parameters, own).arm
         made = design
         if "gains.Gp" in values:
             gains = design.joint_gains.model_copy(update={"Gp": tuple(values["gains.Gp"])})

@@ -62,7 +62,7 @@ def shape(name: str, A: ArrayLike, expected: tuple[int, ...]) -> Array:
     """Return `A` as a finite array of shape `expected`, else raise InputError."""
     values = finite(name, A)
     if values.shape != expected:
-        raise InputError(f"{name}: expected shape {expected}, got {values.shape}")
+        raise InputError(f"{name}: expected an array of shape {expected}, got {values.shape}")
     return values
 
 

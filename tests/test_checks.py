@@ -49,9 +49,9 @@ def test_a_check_says_what_was_wanted_and_what_came(check, value, message):
 
 
 def test_sizes_and_shapes_are_checked():
-    with pytest.raises(InputError, match=r"A: expected shape \(3, 3\), got \(2, 2\)"):
+    with pytest.raises(InputError, match=r"A: expected an array of shape \(3, 3\), got \(2, 2\)"):
         checks.definite("A", M, size=3)
-    with pytest.raises(InputError, match=r"B: expected shape \(2, 1\), got \(2,\)"):
+    with pytest.raises(InputError, match=r"B: expected an array of shape \(2, 1\), got \(2,\)"):
         checks.shape("B", [1, 2], (2, 1))
 
 

@@ -7,6 +7,7 @@ from flexctl.beam.elements import hermite_elements
 from flexctl.beam.frequency_equation import clamped_mass_roots, roots_along
 from flexctl.beam.line import FREE_TIP, PLAIN, Beam, PointMass, SectionProfile, TipLoad
 from flexctl.beam.load_path import SlidingLine
+from flexctl.beam.loaded_line import exact_line, line_of_shapes
 from flexctl.beam.matrices import assemble_matrices, modal_damping, unit_mass_and_stiffness
 from flexctl.beam.moving_modes import LegendreShapes
 from flexctl.beam.piecewise import density_rule, gauss, merged
@@ -47,10 +48,12 @@ __all__ = [
     "clamped_mass_roots",
     "density_rule",
     "drop_above",
+    "exact_line",
     "fit_root_shapes",
     "fit_sliding_shapes",
     "gauss",
     "hermite_elements",
+    "line_of_shapes",
     "merged",
     "modal_damping",
     "natural_modes",

@@ -155,7 +155,11 @@ def assemble_matrices(
 
 def tip_mass(shapes: Shapes, tip: TipLoad) -> Array:
     """Return M p p' + D (p s' + s p') + J s s' (n, n) [-]: p deflects the tip, s turns it."""
-    p, s = shapes.value(1.0)[:, 0], shapes.rotation(1.0)[:, 0]
+    return tip_mass_of(shapes.value(1.0)[:, 0], shapes.rotation(1.0)[:, 0], tip)
+
+
+def tip_mass_of(p: Array, s: Array, tip: TipLoad) -> Array:
+    """Return `tip_mass` of shapes that have deflections p and rotations s at the tip, (n,) [-]."""
     cross = np.outer(p, s)
     own = tip.mass * np.outer(p, p) + tip.inertia * np.outer(s, s)
     return own + tip.offset * (cross + cross.T)

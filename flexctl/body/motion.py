@@ -250,7 +250,7 @@ def rigid_parts(body: Body, local: Local) -> list[RigidPart]:
     hub_origin = ca.vertcat(0, 0, free_length(body, local.joint) if body.sliding else link.dh.d)
     rate = ca.vertcat(0, 0, local.joint_rate if body.sliding else 0)
     if present(hub.mass, *hub.inertia):
-        com = hub_origin + ca.SX(ca.DM(link.hub.com))
+        com = hub_origin + ca.SX(ca.vertcat(*hub.com))
         inertia = ca.SX(ca.vertcat(*hub.inertia))
         parts.append(RigidPart(point=point(hub.mass, com, rate), inertia=inertia))
     density = body.numbers.mass_per_length

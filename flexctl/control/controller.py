@@ -24,13 +24,14 @@ from flexctl.control.laws import (
     law_key,
     share_law,
 )
-from flexctl.control.lqr import StateFeedback
+from flexctl.control.lqr import GivenFeedback, StateFeedback
 from flexctl.control.method_law import law_of_method
 from flexctl.control.observer import Observer, design_observer, observed_law
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.saturation import torque_limits
 from flexctl.errors import InputError
 from flexctl.model import (
+    CHOSEN_GAINS,
     Arm,
     BasisChoice,
     Design,
@@ -38,7 +39,7 @@ from flexctl.model import (
     load_design,
     load_matrices,
     load_model,
-    with_value,
+    with_values,
 )
 from flexctl.plant import (
     STIFFNESS_ERROR,
@@ -73,7 +74,7 @@ class Controller(Summary):
     torque_limit
         Largest torque per joint (m,) [N m or N]; infinite where the arm has none.
     feedback
-        The second loop with its evidence; None without one.
+        The second loop with its evidence, none where its gain is given; None without one.
     fast
         The fast loop of composite control, always active, with its evidence; None without one.
     observer
@@ -84,6 +85,8 @@ class Controller(Summary):
         `recipe` without torque limits, if the law includes them, else None.
     assumptions
         Assumptions of the design, in sentences.
+    weights
+        Table of the weights that were set aside for chosen gains; None where none were.
 
     Examples
     --------
@@ -98,12 +101,13 @@ class Controller(Summary):
     recipe: ca.Function | Recipe
     n_state: int
     torque_limit: Array
-    feedback: StateFeedback | None
+    feedback: StateFeedback | GivenFeedback | None
     fast: FastFeedback | None
     assumptions: tuple[str, ...]
     observer: Observer | None = None
     external: ExternalLaw | None = None
     unlimited: ca.Function | Recipe | None = None
+    weights: Mapping[str, Any] | None = None
 
     def __repr__(self) -> str:
         return (
@@ -131,20 +135,47 @@ class Controller(Summary):
         checks.shape("reference.final", self.reference.final, (self.plant.m,))
 
     def at(
-        self, of_plant: Mapping[str, ArrayLike], of_design: Mapping[str, ArrayLike] | None = None
+        self,
+        of_plant: Mapping[str, ArrayLike],
+        of_design: Mapping[str, ArrayLike] | None = None,
+        *,
+        rebuilt: bool = False,
     ) -> Controller:
         """Return the controller designed with other numbers of its plant and its design, by key.
 
-        Errors of the stiffness leave all gains as they are. See `Plant.at`; raises InputError and
-        DesignError as `design_controller`.
+        See `Plant.at`, and with `rebuilt` `Plant.rebuilt`. Gains that are chosen stay until weights
+        or noise are given for their loop: then they follow from these, and weights that are not
+        given are those they had before. Errors of the stiffness leave all gains as they are.
+        Raises InputError and DesignError as `design_controller`.
         """
+        of_design = of_design or {}
         plant = self.plant.at(of_plant) if of_plant else self.plant
-        if not of_design and all(key.startswith(STIFFNESS_ERROR) for key in of_plant):
+        if not (of_design or rebuilt) and all(k.startswith(STIFFNESS_ERROR) for k in of_plant):
             return replace(self, plant=plant)
-        design = self.design
-        for key, value in (of_design or {}).items():
-            design = with_value(design, key, value)
-        return design_on(plant, design)
+        plant = plant.rebuilt() if rebuilt else plant
+        self._check_chosen(of_design)
+        columns = self.fast.scales.names if self.fast else ()
+        own, weights = self.design, self.weights
+        design = with_values(own, of_design, weights=weights, columns=columns)
+        weights = None if _weights_of(design) else _weights_of(own) or weights
+        return replace(design_on(plant, design), weights=weights)
+
+    def _check_chosen(self, values: Mapping[str, ArrayLike]) -> None:
+        """Refuse chosen gains of another size, or of a loop that there is not."""
+        m, n, sizes = self.plant.m, self.plant.n, dict[str, tuple[int, int]]()
+        if self.feedback:
+            sizes["second_loop.gain"] = (m, 2 * n)
+        if self.observer:
+            sizes["observer.gain"] = (2 * n, len(self.observer.instruments.names))
+        if self.fast:
+            sizes |= dict.fromkeys(
+                ("fast_loop.Kp", "fast_loop.Kv"), (m, len(self.fast.scales.names))
+            )
+        for key in [key for key in values if key in CHOSEN_GAINS]:
+            if key not in sizes:
+                loop = "an observer" if key == "observer.gain" else f"a {key.split('_')[0]} loop"
+                raise InputError(f"{key}: expected a controller with {loop}, got none")
+            checks.shape(key, values[key], sizes[key])
 
     def _check(self, law: ca.Function) -> None:
         own = self.recipe.n_numbers if isinstance(self.recipe, Recipe) else 0
@@ -334,6 +365,14 @@ class Controller(Summary):
     def _state_with(self, estimate: Array) -> Array:
         """State of the law (n_z,) with an estimate; integrals and own states are zero."""
         return np.concatenate([np.zeros(self.n_integral + self.n_own), estimate])
+
+
+def _weights_of(design: Design) -> Mapping[str, Any] | None:
+    """Table of the weights of the second or the fast loop; None without any."""
+    for loop in (design.second_loop, design.fast_loop):
+        if loop is not None and loop.weights is not None:
+            return loop.weights.table()
+    return None
 
 
 def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import casadi as ca
 import numpy as np
 
 from flexctl.checks import Array
 from flexctl.control.laws import LawParts, Recipe, Signals, joint_gains
-from flexctl.control.lqr import StateFeedback
+from flexctl.control.lqr import GivenFeedback, StateFeedback
 from flexctl.control.reference import ReferenceMotion
-from flexctl.control.second_loop import decoupled_model, design_second_loop, passive_rows
+from flexctl.control.second_loop import decoupled_model, make_second_loop, passive_rows
 from flexctl.errors import DesignError
 from flexctl.model import Design
 from flexctl.plant import LinearPlant, Plant, linearise
@@ -40,7 +40,10 @@ def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> 
     Raises
     ------
     DesignError
-        When the joint gains or the second loop do not give a stable loop on the design plant.
+        When the joint gains, or a second loop that is designed, give no stable loop on the design
+        plant.
+    InputError
+        When the given gain of a second loop does not fit the design plant.
     """
     numbers = joint_gains(design.joint_gains, plant.m)
     Gi = numbers.get("Gi")
@@ -48,8 +51,8 @@ def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> 
     linear = linearise(plant.nominal, plant.straight(reference.final))
     feedback = None
     if design.second_loop:
-        feedback = design_second_loop(linear, plant.drives, design.second_loop)
-        if Gi is not None:
+        feedback = make_second_loop(linear, plant.drives, design.second_loop, design.label)
+        if Gi is not None and isinstance(feedback, StateFeedback):
             _require_stable_integral(linear, plant.drives, feedback, Gi)
         numbers |= {"G": feedback.gain, "q0": linear.q0}
 
@@ -66,8 +69,20 @@ def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> 
         law=Recipe(write=write, numbers=numbers, integral=Gi is not None),
         n_state=plant.m if Gi is not None else 0,
         feedback=feedback,
-        assumptions=(_KNOWN, *([_ROTORS] if plant.rotors else [])),
+        assumptions=tuple(_assumptions(plant, feedback)),
     )
+
+
+def _assumptions(plant: Plant, feedback: StateFeedback | GivenFeedback | None) -> Iterator[str]:
+    yield _KNOWN
+    if plant.rotors:
+        yield _ROTORS
+    if isinstance(feedback, GivenFeedback):
+        yield "the gain of the second loop is given and follows from no weights"
+        worst = feedback.poles[feedback.poles.real.argmax()]
+        if worst.real >= 0:
+            pole = f"pole at {worst:.4g} rad/s"
+            yield f"the second loop is not stable on its design plant with this gain ({pole})"
 
 
 def decoupling_torque(plant: Plant, signals: Signals, u: ca.SX) -> ca.SX:

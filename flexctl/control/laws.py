@@ -12,7 +12,7 @@ import numpy as np
 from flexctl.body import present
 from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback
-from flexctl.control.lqr import StateFeedback
+from flexctl.control.lqr import GivenFeedback, StateFeedback
 from flexctl.errors import DesignError
 from flexctl.model import Gains
 from flexctl.plant import Plant, cached_function
@@ -135,7 +135,7 @@ class LawParts:
 
     law: ca.Function | Recipe
     n_state: int
-    feedback: StateFeedback | None = None
+    feedback: StateFeedback | GivenFeedback | None = None
     fast: FastFeedback | None = None
     assumptions: tuple[str, ...] = ()
     external: ExternalLaw | None = None

@@ -29,6 +29,19 @@ class StateFeedback:
     solver: str  # of the Riccati equation
 
 
+@dataclass(frozen=True, kw_only=True)
+class GivenFeedback:
+    """u = -gain x with a gain that was given: it has no Riccati solution."""
+
+    gain: Array  # G (m, n)
+    poles: ComplexArray  # eigenvalues of A - B G [rad/s], (n,)
+
+
+def given_feedback(A: Array, B: Array, gain: Array) -> GivenFeedback:
+    """Close x' = A x + B u, (n, n) and (n, m), by a given gain (m, n), which need not be stable."""
+    return GivenFeedback(gain=gain, poles=np.linalg.eigvals(A - B @ gain).astype(complex))
+
+
 def design_lqr(
     A: Array,
     B: Array,

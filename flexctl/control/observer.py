@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
+from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.control.laws import LawParts, Recipe, Signals, constant, law_function, law_key
 from flexctl.control.lqr import design_lqr, modal_scaling
@@ -28,13 +30,14 @@ class Observer:
     a is the forward dynamics of the design plant: an extended Kalman filter with the steady-state
     gain of the linear one at the final pose. The `covariance` P of the estimation error solves
     A P + P A' - P C'V^-1 C P + N N' = 0, with N as in `disturbance`.
+    A given gain has none.
     """
 
     instruments: Instruments  # what is measured: the p readings y
     gain: Array  # L (2n, p)
-    covariance: Array  # P (2n, 2n)
+    covariance: Array | None  # P (2n, 2n); None where the gain is given
     poles: ComplexArray  # eigenvalues of A - L C at the final pose [rad/s], (2n,)
-    residual: float  # of the Riccati equation, relative; see `StateFeedback`
+    residual: float | None  # of the Riccati equation, relative; see `StateFeedback`
     start: Array  # initial estimate (2n,): equilibrium, with the design's `start_error`
     kinds: tuple[str, ...]  # of instruments
 
@@ -53,33 +56,68 @@ class Observer:
     def assumption(self) -> str:
         """Assumptions of the observer, in a sentence."""
         kinds = ", ".join(kind.replace("_", " ") + "s" for kind in self.kinds)
-        slowest = -self.poles.real.max()
+        given, rate = self.covariance is None, float(self.poles.real.max())
+        solved = "a Kalman filter of constant gain, designed at the final pose,"
+        slowest = f"decays at {-rate:.3g}" if rate < 0 else f"grows at {rate:.3g}"
         return (
-            f"the controller measures by {kinds} and estimates the rest by a Kalman filter of "
-            "constant gain, designed at the final pose, with the design plant's nonlinear dynamics "
-            f"and torque limits (its slowest pole decays at {slowest:.3g} 1/s); runs are without "
-            "noise"
+            f"the controller measures by {kinds} and estimates the rest by "
+            f"{'an observer of given gain' if given else solved} with the design plant's nonlinear "
+            f"dynamics and torque limits (its slowest pole {slowest} 1/s); runs are without noise"
         )
+
+
+_Found = tuple[Array, ComplexArray, Array | None, float | None]  # L, poles, P, residual
 
 
 def design_observer(plant: Plant, design: Design, reference: ReferenceMotion) -> Observer:
     """Make the observer of a design file for its plant: the steady Kalman filter at the final pose.
 
-    The disturbances and noise of intensity V of the readings give P from the Riccati equation of
-    `Observer.covariance`, dual to that of the LQR, and L = P C'V^-1.
-    Source: [AndersonMoore90].
+    A gain that the file gives takes the place of the filter's, whatever its poles.
 
     Raises
     ------
     DesignError
         When a motion that does not decay (named) is unobservable, or is not excited by any
         disturbance, or the Riccati equation is not solved accurately.
+    InputError
+        When a given gain does not fit the plant and its readings.
     """
     choice = design.observer or ObserverChoice()
-    final = reference.final
-    gauges = design.loop.strain_gauges
+    final, gauges = reference.final, design.loop.strain_gauges
     read = assemble_instruments(plant, design.instruments, choice.noise, final, gauges)
     linear = linearise(plant, plant.straight(final))
+    if choice.gain is None:
+        L, poles, P, residual = _kalman_gain(plant, linear, choice, read)
+    else:
+        name = f"{design.label}: observer.gain"
+        L, poles, P, residual = _given_gain(name, linear, choice.gain, read)
+    return Observer(
+        instruments=read,
+        gain=L,
+        covariance=P,
+        poles=poles,
+        residual=residual,
+        start=_start(plant, choice, reference),
+        kinds=design.instruments,
+    )
+
+
+def _given_gain(name: str, linear: LinearPlant, gain: ArrayLike, read: Instruments) -> _Found:
+    """Check the size of a given gain; its poles are those of the scaled states, as of a filter."""
+    L = checks.shape(name, gain, read.C.T.shape)
+    T, inverse = modal_scaling(linear.M, linear.K, _SLOWEST)
+    poles = np.linalg.eigvals(inverse @ (linear.A_state - L @ read.C) @ T)
+    return L, poles.astype(complex), None, None
+
+
+def _kalman_gain(
+    plant: Plant, linear: LinearPlant, choice: ObserverChoice, read: Instruments
+) -> _Found:
+    """Solve for the steady Kalman filter of readings at the final pose, of the linear plant there.
+
+    The disturbances and noise of intensity V of the readings give P from the Riccati equation of
+    `Observer.covariance`, dual to that of the LQR, and L = P C'V^-1. Source: [AndersonMoore90].
+    """
     T, inverse = modal_scaling(linear.M, linear.K, _SLOWEST)
     A, B = inverse @ linear.A_state @ T, inverse @ disturbance(plant, linear, choice.noise)
     whiten = np.linalg.inv(np.linalg.cholesky(read.V))  # readings scaled to noise of intensity 1
@@ -91,15 +129,7 @@ def design_observer(plant: Plant, design: Design, reference: ReferenceMotion) ->
     Q = (Q + Q.T) / 2
     dual = design_lqr(A.T, C.T, Q, np.eye(len(C)), solver=choice.solver, loop="observer")
     P = T @ dual.cost @ T.T
-    return Observer(
-        instruments=read,
-        gain=T @ dual.gain.T @ whiten,
-        covariance=(P + P.T) / 2,
-        poles=dual.poles,
-        residual=dual.residual,
-        start=_start(plant, choice, reference),
-        kinds=design.instruments,
-    )
+    return T @ dual.gain.T @ whiten, dual.poles, (P + P.T) / 2, dual.residual
 
 
 def disturbance(plant: Plant, linear: LinearPlant, noise: Noise) -> Array:

@@ -6,8 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from flexctl import checks
 from flexctl.checks import Array
-from flexctl.control.lqr import StateFeedback, design_scaled_lqr, modal_scaling
+from flexctl.control.lqr import (
+    GivenFeedback,
+    StateFeedback,
+    design_scaled_lqr,
+    given_feedback,
+    modal_scaling,
+)
 from flexctl.model import SecondLoop
 from flexctl.plant import LinearPlant
 
@@ -52,6 +59,7 @@ def state_weight(linear: LinearPlant, drives: Sequence[int], second: SecondLoop)
     also strains the spring: strain_energy includes e.
     """
     n, m, w = len(linear.M), len(drives), second.weights
+    assert w is not None
     order = _order(linear, drives)
     M, K = (A[np.ix_(order, order)] for A in (linear.M, linear.K_elastic))
     Q = np.zeros((2 * n, 2 * n))
@@ -64,6 +72,20 @@ def state_weight(linear: LinearPlant, drives: Sequence[int], second: SecondLoop)
     return Q
 
 
+def make_second_loop(
+    linear: LinearPlant, drives: Sequence[int], second: SecondLoop, label: str
+) -> StateFeedback | GivenFeedback:
+    """Return the feedback of a design file at the final pose, given or designed.
+
+    Raises InputError where a given gain does not fit the plant, else as `design_second_loop`.
+    """
+    if second.gain is None:
+        return design_second_loop(linear, drives, second)
+    size = (len(drives), 2 * len(linear.M))
+    gain = checks.shape(f"{label}: second_loop.gain", second.gain, size)
+    return given_feedback(*decoupled_model(linear, drives), gain)
+
+
 def design_second_loop(
     linear: LinearPlant, drives: Sequence[int], second: SecondLoop
 ) -> StateFeedback:
@@ -71,11 +93,13 @@ def design_second_loop(
 
     Raises as `design_lqr`.
     """
+    weights = second.weights
+    assert weights is not None
     modes = tuple(f"mode {k + 1} of the links" for k in range(len(linear.M) - len(drives)))
     return design_scaled_lqr(
         *decoupled_model(linear, drives),
         state_weight(linear, drives, second),
-        second.weights.effort * np.eye(len(drives)),
+        weights.effort * np.eye(len(drives)),
         _scaling(linear, drives),
         positions=(*(linear.coordinates[row] for row in drives), *modes),
         loop="second loop",

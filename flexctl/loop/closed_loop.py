@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import casadi as ca
 import numpy as np
@@ -24,19 +24,18 @@ from flexctl.model import DESIGN_TABLES, Arm, BasisChoice, load_model, pick_basi
 from flexctl.plant import (
     STIFFNESS_ERROR,
     Plant,
+    ShapeChange,
     assemble_plant,
     followed_range,
+    kept_shape_error,
     missing_terms,
     nonzero_numbers,
     why_out_of_range,
 )
 from flexctl.records import Summary
 
+ShapesChoice = Literal["kept", "rebuilt"]
 _OF_TRUTH = "truth."  # keys of the true arm alone
-_KEPT = (
-    "the modes have the shapes of the arm before its numbers were changed, which assume its loads "
-    "at the tips (assembled anew, the arm has its own; elements assume none)"
-)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -51,8 +50,6 @@ class ClosedLoop(Summary):
         Plant of the arm as it is, with n coordinates [rad or m] and m torques [N m or N].
     measurement
         What the law measures of the truth's q, v (n,).
-    kept_shapes
-        Whether modes have the shapes of an arm with other numbers: see `at`.
 
     Examples
     --------
@@ -66,7 +63,6 @@ class ClosedLoop(Summary):
     controller: Controller
     truth: Plant
     measurement: Measurement
-    kept_shapes: bool = False
 
     def __repr__(self) -> str:
         name, truth = self.controller.design.name, self.truth
@@ -80,12 +76,14 @@ class ClosedLoop(Summary):
             "torque_limit": self.torque_limit,
         }
 
-    def at(self, values: Mapping[str, ArrayLike]) -> ClosedLoop:
+    def at(self, values: Mapping[str, ArrayLike], shapes: ShapesChoice = "kept") -> ClosedLoop:
         """Return the loop with other numbers of arm and design, by key; the rest stays as it is.
 
         Gains of Riccati equations, observers and references follow from them, but no equation is
-        derived again and nothing is compiled: functions have these numbers as inputs. Shapes of
-        modes stay those of this loop.
+        derived again and nothing is compiled: functions have these numbers as inputs. Modes keep
+        the shapes of this loop, and `shape_error` says how much that matters, unless they are
+        "rebuilt": then the loop is exactly that of `close_loop` with the changed arm and design,
+        derived and compiled anew. Shapes of elements are always the same.
 
         Parameters
         ----------
@@ -93,13 +91,21 @@ class ClosedLoop(Summary):
             Numbers of the arm as in its file, ``payload.mass`` or ``link1.EI.y``, that are not
             zero: of the design's arm and of the true one; ``truth.payload.mass`` of the true arm
             alone. Numbers of the design: ``gains.Gp``, ``second_loop.weights.effort``,
-            ``reference.duration``. Errors of the stiffness that the law computes with, where they
-            are free: ``stiffness_error[link1.y.1]``.
+            ``reference.duration``. Matrices in place of solved ones: ``second_loop.gain`` (m, 2n),
+            ``observer.gain`` (2n, p), ``fast_loop.Kp`` with ``fast_loop.Kv`` (m, n_z); they are
+            as in `gains_used` and stay, whatever else changes, until a weight (or noise) of their
+            loop is given again: then they are solved from it and the weights of before. Errors of
+            the stiffness that the law computes with, where they are free:
+            ``stiffness_error[link1.y.1]``.
+        shapes
+            "kept" or "rebuilt"; also of values given before.
 
         Raises
         ------
         InputError
             When a key is no number of these, or a value is not allowed.
+        ComputationError
+            When rebuilt modes that follow a length cannot be proven to be accurate.
         DesignError
             When there is no such controller.
 
@@ -113,6 +119,9 @@ class ClosedLoop(Summary):
         20.0
         """
         checks.kind("values", values, Mapping)
+        if shapes not in get_args(ShapesChoice):
+            expected = " or ".join(map(repr, get_args(ShapesChoice)))
+            raise InputError(f"shapes: expected {expected}, got {shapes!r}")
         of_truth = {key: x for key, x in values.items() if key.startswith(_OF_TRUTH)}
         of_design, of_plant = dict[str, ArrayLike](), dict[str, ArrayLike]()
         for key, x in values.items():
@@ -121,10 +130,24 @@ class ClosedLoop(Summary):
         own = {key: x for key, x in of_plant.items() if not key.startswith(STIFFNESS_ERROR)}
         own |= {key.removeprefix(_OF_TRUTH): x for key, x in of_truth.items()}
         truth = self.truth.at(own) if own else self.truth
-        changed = bool(of_plant or of_design)
-        controller = self.controller.at(of_plant, of_design) if changed else self.controller
-        kept = self.kept_shapes or bool(own and _assumes_tip_loads(self))
-        return replace(self, controller=controller, truth=truth, kept_shapes=kept)
+        rebuilt = shapes == "rebuilt"
+        changed = bool(of_plant or of_design or (rebuilt and self.controller.plant.shaped_for))
+        controller = self.controller
+        if changed:
+            controller = controller.at(of_plant, of_design, rebuilt=rebuilt)
+        if rebuilt:
+            return close_around(controller, truth.rebuilt())
+        return replace(self, controller=controller, truth=truth)
+
+    @cached_property
+    def shape_error(self) -> ShapeChange | None:
+        """Largest change of a frequency of a clamped line that kept shapes amount to; see `at`.
+
+        Of the truth plant and of the design plant; None where their shapes are those of their arms.
+        """
+        plants = (self.truth, self.controller.plant)
+        errors = [error for plant in plants if (error := kept_shape_error(plant))]
+        return max(errors, key=lambda error: abs(error.change), default=None)
 
     @property
     def duration(self) -> float:
@@ -170,7 +193,7 @@ class ClosedLoop(Summary):
             measured = (self.measurement.gauge_assumption,) if loop.observer.reads_gauges else ()
         missing = missing_terms(self.truth.arm, loop.reference.final)
         where = (f"at the reference's end, {sentence}" for sentence in missing)
-        shapes = (_KEPT,) if self.kept_shapes else ()
+        shapes = (_kept_shapes(self.shape_error),) if self.shape_error else ()
         return (*loop.assumptions, *measured, sampling, *where, *shapes)
 
     @cached_property
@@ -296,11 +319,15 @@ class ClosedLoop(Summary):
         return limited, ca.vertcat(rests, z_rate[n_i:, 0])  # with one entry [1:] would be a row
 
 
-def _assumes_tip_loads(loop: ClosedLoop) -> bool:
-    """Whether one of the plants of a loop has modes whose shapes assume a load at the tip."""
-    return any(
-        plant.basis.kind != "elements" and any(link.tip_load for link in plant.arm.links)
-        for plant in (loop.truth, loop.controller.plant)
+def _kept_shapes(error: ShapeChange) -> str:
+    """Say that modes have the shapes of another arm, and how much that matters."""
+    head = "the modes have the shapes of the arm before its numbers were changed; rebuilt "
+    if not np.isfinite(error.change):
+        return f'{head}(at with shapes="rebuilt"), {error.line} would have more or fewer of them'
+    return (
+        f'{head}(at with shapes="rebuilt"), the frequencies of the clamped lines with the loads at '
+        f"their tips would change by up to {100 * abs(error.change):.2g} % (mode {error.mode} of "
+        f"{error.line})"
     )
 
 

@@ -11,6 +11,7 @@ from flexctl.model.changed_arm import (
     without_damping,
     written_ratios,
 )
+from flexctl.model.chosen_gains import CHOSEN_GAINS, with_values
 from flexctl.model.compatibility import check_design
 from flexctl.model.controller_matrices import load_matrices
 from flexctl.model.design import Design, Reference
@@ -54,6 +55,7 @@ from flexctl.model.settings import (
 from flexctl.model.units import FACTOR, unit_of
 
 __all__ = [
+    "CHOSEN_GAINS",
     "DESIGN_TABLES",
     "FACTOR",
     "METHODS",
@@ -119,6 +121,7 @@ __all__ = [
     "with_inertia",
     "with_options",
     "with_value",
+    "with_values",
     "without_damping",
     "write_sealed",
     "written_ratios",

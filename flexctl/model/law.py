@@ -76,11 +76,22 @@ class Blend(Record):
 
 
 class SecondLoop(Record):
-    """LQR loop about the decoupled arm; `switch` is None where it starts at once at the end."""
+    """Loop about the decoupled arm: with `weights` of an LQR, or with a given `gain`.
 
-    weights: Weights
+    The gain (m, 2n) is G in u = -G [e; q_f; e'; q_f'], accelerations of the m driven coordinates.
+    `switch` is None where the loop starts at once at the end.
+    """
+
+    weights: Weights | None = None
+    gain: Matrix | None = None
     switch: Annotated[Blend | None, BeforeValidator(_hard_switch)] = None
     solver: Solver = "scipy"
+
+    def _faults(self) -> Faults:
+        if self.weights and self.gain is not None:
+            yield "gain", "no such key beside weights", Unquoted("one")
+        if not self.weights and self.gain is None:
+            yield "weights", "a value (or gain in its place)", NOTHING
 
 
 class SlowLoop(Record):
@@ -190,13 +201,15 @@ class Noise(Record):
 
 
 class ObserverChoice(Record):
-    """The Kalman filter that replaces a measured state.
+    """The Kalman filter that replaces a measured state, or an observer of given `gain`.
 
+    The gain (2n, p), of p readings, takes the place of that which follows from the `noise`.
     `start_error` [rad or m] is the error of the estimated joint positions at the start, which links
     and rotors share.
     """
 
     noise: Noise = Noise()
+    gain: Matrix | None = None
     start_error: Numbers | None = None
     solver: Solver = "scipy"
 

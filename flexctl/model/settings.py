@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import ArrayLike
 
+from flexctl import checks
 from flexctl.errors import InputError
 from flexctl.model.arm import Arm
 from flexctl.model.design import Design
@@ -287,17 +287,27 @@ def with_value(design: Design, key: str, value: ArrayLike, *, factor: bool = Fal
         refused.
     """
     table = design.table()
+    if factor and not has_number(design_value(design, key)):
+        raise InputError(f"{design.label}: {key}: expected numbers to scale, got nothing")
+    put_number(design, table, key, value, factor=factor)
+    return build_file(Design, table, design.name, design.path)
+
+
+def put_number(
+    design: Design, table: dict[str, Any], key: str, value: ArrayLike, *, factor: bool = False
+) -> None:
+    """Set a number or an array in a design's table by its key, or multiply it; see `with_value`.
+
+    Raises InputError if there is no table of that name, or the value is no number.
+    """
     *above, last = key.split(".")
     inner: Any = table
     for name in above:
         inner = inner.get(name) if isinstance(inner, dict) else None
-    if factor and not has_number(design_value(design, key)):
-        raise InputError(f"{design.label}: {key}: expected numbers to scale, got nothing")
     if not isinstance(inner, dict):
         raise InputError(f"{design.label}: {key}: expected a table {'.'.join(above)}, got nothing")
-    own = scaled(design_value(design, key), float(np.asarray(value))) if factor else None
-    inner[last] = own if factor else np.asarray(value, dtype=float).tolist()
-    return build_file(Design, table, design.name, design.path)
+    numbers = checks.finite(key, value)
+    inner[last] = scaled(design_value(design, key), float(numbers)) if factor else numbers.tolist()
 
 
 def design_value(design: Design, key: str) -> object:

@@ -11,6 +11,7 @@ from flexctl.plant.compilation import (
 )
 from flexctl.plant.elimination import eliminate
 from flexctl.plant.equilibrium import find_equilibrium
+from flexctl.plant.kept_shapes import ShapeChange, kept_shape_error
 from flexctl.plant.library_cache import (
     cached_library,
     compiles,
@@ -44,6 +45,7 @@ __all__ = [
     "LoadShares",
     "Operations",
     "Plant",
+    "ShapeChange",
     "Wanted",
     "assemble_plant",
     "assumed_poses",
@@ -60,6 +62,7 @@ __all__ = [
     "find_equilibrium",
     "followed_range",
     "inspect_arm",
+    "kept_shape_error",
     "known_numbers",
     "linear_model",
     "linearise",

@@ -33,7 +33,7 @@ def _body(arm: Arm, j: int, basis: BasisChoice) -> Body:
     planes = {
         direction: mixes[direction].base
         if direction in mixes
-        else _shapes(arm, j, direction, basis)
+        else line_shapes(arm, j, direction, basis)
         for direction in link.rigidities
     }
     return Body(link=link, planes=planes, mixes=mixes)
@@ -49,7 +49,8 @@ def _mixes(arm: Arm, j: int, basis: BasisChoice) -> dict[str, LengthShapes]:
     return {direction: modes_of_length(link, body, basis) for direction, body in loaded.items()}
 
 
-def _shapes(arm: Arm, j: int, direction: str, basis: BasisChoice) -> Shapes:
+def line_shapes(arm: Arm, j: int, direction: str, basis: BasisChoice) -> Shapes:
+    """Shapes of link j in one plane, at every length the same."""
     tip = _no_load(arm, j) if basis.kind == "elements" else tip_load(arm, j, direction)
     section = link_section(arm.links[j], direction)
     shapes = basis_shapes(basis.kind, basis.order, direction, tip, section)
@@ -78,14 +79,21 @@ def tip_load(arm: Arm, j: int, direction: str) -> TipLoad:
     link = arm.links[j]
     if link.tip_load is None:
         return TipLoad()
-    length = link.length
-    if link.joint == "prismatic":
-        length = reference_joints(arm, link.tip_load.reference_pose)[j] + link.dh.d
+    length = reference_length(arm, j)
     mass, turning, moment = tip_body(arm, j, direction)
     unit = link.mass_per_length * length
     return TipLoad(
         mass=mass / unit, inertia=turning / (unit * length**2), offset=moment / (unit * length)
     )
+
+
+def reference_length(arm: Arm, j: int) -> float:
+    """Length [m] of the line of link j at the pose that its tip load is taken in."""
+    link = arm.links[j]
+    if link.joint != "prismatic":
+        return link.length
+    named = link.tip_load.reference_pose if link.tip_load else {}
+    return float(reference_joints(arm, named)[j]) + link.dh.d
 
 
 def tip_body(arm: Arm, j: int, direction: str) -> tuple[float, float, float]:

@@ -95,7 +95,7 @@ def chain_energies(
         turn, (tip_v, tip_omega) = motion.rotation, motion.twist
         R, p, twist = R @ turn, p + R @ motion.position, (turn.T @ tip_v, turn.T @ tip_omega)
     kinetic += payload_energy(arm.payload, *twist)
-    gravity -= arm.payload.mass * ca.dot(g, p + R @ ca.SX(ca.DM(arm.payload.com)))
+    gravity -= arm.payload.mass * ca.dot(g, p + R @ ca.SX(ca.vertcat(*arm.payload.com)))
     return Energies(
         kinetic=kinetic,
         strain=strain,

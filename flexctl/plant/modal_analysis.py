@@ -15,7 +15,7 @@ from flexctl.beam import FREE_TIP, Shapes, TipLoad, assemble_matrices, basis_sha
 from flexctl.body import Body
 from flexctl.checks import Array
 from flexctl.model import Arm, BasisChoice
-from flexctl.plant.assembly import default_joints, reference_joints, tip_body, tip_load
+from flexctl.plant.assembly import reference_joints, reference_length, tip_body, tip_load
 from flexctl.plant.linearisation import LinearPlant, linearise
 from flexctl.plant.plant import Plant, assemble_plant
 
@@ -196,19 +196,10 @@ def free_length(plant: Plant, j: int, q: Array) -> float:
 
 def _at_length(plant: Plant, j: int, direction: str, q: Array) -> TipLoad:
     load = tip_load(plant.arm, j, direction)
-    ratio = _reference_length(plant.arm, j) / free_length(plant, j, q)
+    ratio = reference_length(plant.arm, j) / free_length(plant, j, q)
     return TipLoad(
         mass=load.mass * ratio, inertia=load.inertia * ratio**3, offset=load.offset * ratio**2
     )
-
-
-def _reference_length(arm: Arm, j: int) -> float:
-    """Return the length [m] of the line at the pose that its tip load is taken in."""
-    link = arm.links[j]
-    if link.joint != "prismatic":
-        return link.length
-    named = link.tip_load.reference_pose if link.tip_load else {}
-    return named.get(f"joint{j + 1}", default_joints(arm)[j]) + link.dh.d
 
 
 def _pose(plant: Plant, j: int) -> dict[str, float]:

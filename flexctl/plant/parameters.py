@@ -64,6 +64,7 @@ def nonzero_numbers(arm: Arm) -> tuple[str, ...]:
 def _paths(arm: Arm) -> Iterator[_Path]:
     yield from (("gravity", k) for k in range(3))
     yield ("payload", "mass")
+    yield from (("payload", "com", k) for k in range(3))
     yield from (("payload", "inertia", k) for k in range(3))
     for j, link in enumerate(arm.links):
         yield from (("links", j, *path) for path in _link_paths(link))
@@ -72,6 +73,7 @@ def _paths(arm: Arm) -> Iterator[_Path]:
 def _link_paths(link: Link) -> Iterator[_Path]:
     yield ("joint_inertia",)
     yield ("hub", "mass")
+    yield from (("hub", "com", k) for k in range(3))
     yield from (("hub", "inertia", k) for k in range(3))
     if link.flexible_joint:
         yield from (("flexible_joint", key) for key in _OF_JOINT)
@@ -215,7 +217,7 @@ _ABOVE_ZERO = ("EI", "GJ", "stiffness", "rotor_inertia", "mass_per_length")
 
 def _require_possible(name: str, value: float) -> None:
     """Refuse a number that no arm has."""
-    if name.startswith("gravity"):
+    if name.startswith("gravity") or ".com[" in name:
         return
     if name.startswith(STIFFNESS_ERROR):
         if value <= -1:

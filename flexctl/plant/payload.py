@@ -26,9 +26,9 @@ def payload_inertia(payload: RigidBody) -> ca.SX:
 
     [m I, -m c x; m c x, I_c + m (c.c I - c c')] with the centre of mass c.
     """
-    m, c = ca.SX(payload.mass), np.array(payload.com)
-    cross = m * ca.DM(np.cross(c, np.eye(3)))  # v.(w x m c) = v.(cross w)
-    steiner = m * ca.DM(c @ c * np.eye(3) - np.outer(c, c))
+    m, c = ca.SX(payload.mass), ca.SX(ca.vertcat(*payload.com))
+    cross = -m * ca.skew(c)  # v.(w x m c) = v.(cross w)
+    steiner = m * (ca.dot(c, c) * ca.SX.eye(3) - c @ c.T)
     about_tip = ca.diag(ca.SX(ca.vertcat(*payload.inertia))) + steiner
     return ca.densify(ca.blockcat([[m * ca.SX.eye(3), cross], [cross.T, about_tip]]))
 

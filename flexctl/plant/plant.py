@@ -73,6 +73,9 @@ class Plant(Summary):
         function. Numeric methods take them from `arm` and `stiffness_error`; see `at`.
     stiffness_error
         Relative errors K_hat/K - 1 [-] of all parts of this model's stiffness, by name.
+    shaped_for
+        The arm that the shapes of modes were made for, if its numbers have changed since; None
+        where they are those of `arm`.
 
     Examples
     --------
@@ -89,6 +92,7 @@ class Plant(Summary):
     interpreted: bool = False
     parameters: tuple[str, ...] = ()
     stiffness_error: Mapping[str, float] = field(default_factory=dict)
+    shaped_for: Arm | None = None
 
     def __repr__(self) -> str:
         return f"Plant({self.arm.name}, {self.basis.label}, n={self.n}, m={self.m})"
@@ -108,16 +112,25 @@ class Plant(Summary):
         """Return the plant with other values of free numbers, by key; the rest stays as it is.
 
         It shares all functions with this one. Shapes of modes that assume a tip load stay those of
-        this plant. Raises InputError for a number that is not free.
+        this plant, see `rebuilt`. Raises InputError for a number that is not free.
         """
         changed = change_numbers(self._own, self.parameters, values)
-        links, errors = changed.arm.links, changed.stiffness_error
-        bodies = tuple(replace(body, link=k) for body, k in zip(self.bodies, links, strict=True))
-        other = replace(self, arm=changed.arm, bodies=bodies, stiffness_error=errors)
+        arm, errors = changed.arm, changed.stiffness_error
+        bodies = tuple(
+            replace(body, link=link) for body, link in zip(self.bodies, arm.links, strict=True)
+        )
+        shaped_for = self.shaped_for or self.arm
+        other = replace(self, arm=arm, bodies=bodies, stiffness_error=errors, shaped_for=shaped_for)
         for name in ("functions", "content"):  # they hold for all values
             other.__dict__[name] = getattr(self, name)
         other.__dict__["_own"] = changed
         return other
+
+    def rebuilt(self) -> Plant:
+        """Return the plant with the shapes of its own arm: its functions are derived anew."""
+        if self.shaped_for is None:
+            return self
+        return replace(self, bodies=assemble_bodies(self.arm, self.basis), shaped_for=None)
 
     @cached_property
     def _own(self) -> Numbers:

@@ -48,6 +48,7 @@ def over_effort(case: Case) -> Variants:
     """Loops over the factor of the effort weight of the second loop, at the final pose."""
     closed, second = case.closed, case.design.second_loop
     assert second is not None
+    assert second.weights is not None
     effort = second.weights.effort
     return at_poses(lambda factor: closed.at({EFFORT: factor * effort}), judged_poses(closed, 0))
 

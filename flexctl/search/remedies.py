@@ -112,7 +112,8 @@ def find_remedies(
     if bias is not None and margin.exact.unknowns:
         bias = bias_on_softer_arms(case, bias, until)
     searches = {"bandwidth": ("slower joint gains", largest_bandwidth)}
-    if margin.second_loop:
+    second = case.design.second_loop
+    if margin.second_loop and second and second.weights:  # a given gain has no effort
         searches["second_loop"] = ("a slower second loop", fastest_second_loop)
     if any(link.flexible for link in case.setup.design_arm.links):
         searches["damping"] = ("more damping", least_damping)
@@ -156,7 +157,7 @@ def fastest_second_loop(case: Case, until: float) -> Remedy:
     """
     searched = search_over(over_effort(case), log_grid(*EFFORTS), until, own=1.0)
     second, best = case.design.second_loop, searched.best
-    if best is None or second is None:
+    if best is None or second is None or second.weights is None:
         return Remedy(searched=searched, means=dict.fromkeys(("effort", "slowest", "fastest")))
     effort = best.value * second.weights.effort
     feedback = case.closed.at({EFFORT: effort}).controller.feedback

@@ -146,7 +146,7 @@ def test_errors_of_the_stiffness_are_those_of_the_law_alone(name):
     assert distance(theirs, linearise_loop(loop, final, 1.0).poles) > 1e-6
     assert found.truth is loop.truth
     assert found.controller.feedback is right.feedback
-    assert not found.kept_shapes
+    assert found.shape_error is None
 
 
 def test_errors_that_are_not_free_are_refused_in_one_line(two_links):

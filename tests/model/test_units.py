@@ -14,7 +14,8 @@ from flexctl.model.link import Link
 from flexctl.model.lookup import load_design, load_model
 
 ROOTS = ("gains", "second_loop", "slow_loop", "fast_loop", "observer", "loop")
-WITHOUT = {"fast_loop.Kp", "fast_loop.Kv"}  # matrices of several units, which only factors change
+# matrices of several units, which only factors change
+WITHOUT = {"fast_loop.Kp", "fast_loop.Kv", "second_loop.gain", "observer.gain"}
 ON_A_LINE = "masses"  # a list of tables, which no key reaches into
 
 

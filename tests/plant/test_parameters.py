@@ -4,13 +4,25 @@ import numpy as np
 import pytest
 
 from flexctl.errors import InputError
+from flexctl.model.link import RigidBody
 from flexctl.model.lookup import load_model
 from flexctl.model.record import BasisChoice
 from flexctl.plant.plant import assemble_plant
 
-NAMES = ("payload.mass", "payload.inertia")
+NAMES = ("payload.mass", "payload.inertia", "payload.com", "link2.hub.com")
 ARMS = ["theodore-ghosal-rrp", "subudhi-morris-2r"]
 HEAVY = {"mass": 0.37, "inertia": (0.01, 0.02, 0.03), "com": (0.05, 0.02, -0.03)}
+
+HUB = (0.02, -0.04, 0.06)
+
+
+def with_hub(arm, com):
+    """Return the arm with a heavy hub of its second link, with this centre of mass."""
+    hub = RigidBody(mass=0.8, com=com, inertia=(0.01, 0.02, 0.025))
+    links = [
+        link.model_copy(update={"hub": hub} if k == 1 else {}) for k, link in enumerate(arm.links)
+    ]
+    return arm.model_copy(update={"links": tuple(links)})
 
 
 @pytest.fixture(
@@ -21,20 +33,21 @@ def pair(request):
     name, engine = request.param
     arm = load_model(name).model_copy(update={"gravity": (1.0, 2.0, -9.81)})
     heavy = arm.payload.model_copy(update=HEAVY)
-    light = heavy.model_copy(update={"mass": 0.2, "inertia": (1e-3, 2e-3, 3e-3)})
+    light = {"mass": 0.2, "inertia": (1e-3, 2e-3, 3e-3), "com": (-0.01, 0.03, 0.02)}
+    light = heavy.model_copy(update=light)
     made = [
         assemble_plant(
-            arm.model_copy(update={"payload": load}),
+            with_hub(arm, hub).model_copy(update={"payload": load}),
             BasisChoice(kind="elements", order=1),
             engine=engine,
             interpreted=True,
             parameters=free,
         )
-        for load, free in ((light, NAMES), (heavy, ()))
+        for load, hub, free in ((light, (0.1, 0.1, 0.1), NAMES), (heavy, HUB, ()))
     ]
     free, fixed = made
-    values = {f"payload.{key}": HEAVY[key] for key in ("mass", "inertia")}
-    return free.at(values), fixed, free
+    values = {f"payload.{key}": HEAVY[key] for key in HEAVY}
+    return free.at(values | {"link2.hub.com": HUB}), fixed, free
 
 
 def state(plant):
@@ -75,8 +88,8 @@ def test_values_share_the_functions(pair):
             {"payload.inertia": (0, 0, 0)},
             "expected numbers of single-link-hub that are free",
         ),
-        (NAMES, {"payload.inertia": 0.1}, "payload.inertia"),
-        (NAMES, {"payload.mass": np.nan}, "payload.mass"),
+        (NAMES[:2], {"payload.inertia": 0.1}, "payload.inertia"),
+        (NAMES[:2], {"payload.mass": np.nan}, "payload.mass"),
     ],
 )
 def test_other_names_and_sizes_are_refused(free, values, words):

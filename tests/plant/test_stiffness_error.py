@@ -105,7 +105,10 @@ def free_plant(arm, *names):
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"stiffness_error": (0.1, 0.2)}, r"stiffness_error: expected shape \(4,\), got \(2,\)"),
+        (
+            {"stiffness_error": (0.1, 0.2)},
+            r"stiffness_error: expected an array of shape \(4,\), got \(2,\)",
+        ),
         ({"stiffness_error": -1.0}, r"link1\.y\.1\]: expected a number above -1, got -1"),
         (
             {"stiffness_error[link3.y.1]": 0.1},

@@ -148,7 +148,9 @@ def test_an_arm_held_still_has_a_closed_account(make):
 
 def test_columns_that_do_not_fit_the_function_are_refused(loop_of):
     loop = loop_of("decoupling")
-    with pytest.raises(InputError, match=r"argument 2 of energies: expected shape \(4, 3\), got"):
+    with pytest.raises(
+        InputError, match=r"argument 2 of energies: expected an array of shape \(4, 3\), got"
+    ):
         right_hand_side.evaluate_columns(loop, "energies", np.zeros((4, 3)), np.zeros((3, 3)))
 
 

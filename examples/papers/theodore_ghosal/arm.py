@@ -15,7 +15,7 @@ from flexctl.model.design import Design
 from flexctl.model.law import Gains
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
-from flexctl.model.settings import apply_settings, with_options
+from flexctl.model.settings import apply_settings, with_options, with_value
 from flexctl.plant.linearisation import LinearPlant, linearise
 from flexctl.plant.plant import Plant, assemble_plant
 from flexctl.robustness.stiffness.margin import stiffness_margin
@@ -92,11 +92,7 @@ def design(gains: tuple[float, float] | None, effort: float | None = None) -> De
         chosen = Gains(Gp=(gains[0],), Gv=(gains[1],))
         return load_design("rrp-stiff-decoupling").model_copy(update={"gains": chosen})
     found = load_design("rrp-gentle")
-    if effort is None or found.second_loop is None:
-        return found
-    weights = found.second_loop.weights.model_copy(update={"effort": effort})
-    second = found.second_loop.model_copy(update={"weights": weights})
-    return found.model_copy(update={"second_loop": second})
+    return found if effort is None else with_value(found, "second_loop.weights.effort", effort)
 
 
 @cache

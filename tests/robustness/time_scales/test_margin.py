@@ -339,7 +339,7 @@ FOUND |= {"epsilon": 0.01, "assumptions": ()}
         (Bound, BOUND | {"s_star": np.inf}, "why: expected a reason exactly where no stiffness"),
         (Bound, BOUND | {"why": "it shakes"}, "why: expected a reason exactly where no stiffness"),
         (Spectra, SPECTRA | {"s": np.array([1.0, 0.1])}, "s: expected ascending stiffness factors"),
-        (Spectra, SPECTRA | {"poles": (NO_POLES,)}, "s: expected shape"),
+        (Spectra, SPECTRA | {"poles": (NO_POLES,)}, "s: expected an array of shape"),
         (Spectra, SPECTRA | {"ranges": ((1.0, 0.5),)}, "ranges: expected ascending stiffness"),
         (TimeScaleMargin, FOUND | {"epsilon": 0.0}, "epsilon: expected one number above 0"),
         (TimeScaleMargin, FOUND | {"path": ()}, "path: expected one bound at least, got none"),
