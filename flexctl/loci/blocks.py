@@ -107,30 +107,37 @@ def unit_overlaps(before: Sequence[Unit], after: Sequence[Unit]) -> Array:
 
 @dataclass(frozen=True, kw_only=True)
 class Pairing:
-    """Units before and after a step, in matching order; `events` of them change their kind."""
+    """Units before and after a step, in matching order; the first `events` change their kind.
+
+    `overlap` (b, b) is that of their subspaces, over their dimensions.
+    """
 
     before: list[Unit]
     after: list[Unit]
     events: int
+    overlap: Array
 
 
-def join_blocks(step: Step, family: Family) -> StepMatch:
+def join_blocks(step: Step, pairing: Pairing | None, family: Family) -> StepMatch:
     """Join a step with clusters, or with another number of real eigenvalues after it.
 
-    `family` gives A at a parameter, in the units of the step, to find where eigenvalues meet.
+    `pairing` is that of `pair_up`; `family` gives A at a parameter, in the units of the step, to
+    find where eigenvalues meet.
     """
-    order = np.arange(len(step.before.values))
+    if pairing is None:
+        return hard_to_match(step)
     try:
-        pairing = pair_up(step.before, step.after)
-        if pairing is None:
-            return StepMatch(order=order, doubtful=hard_to_match(step))
         return _judge(step, pairing, family)
     except np.linalg.LinAlgError:
-        return StepMatch(order=order, doubtful=hard_to_match(step))
+        return hard_to_match(step)
 
 
-def hard_to_match(step: Step) -> tuple[int, ...]:
-    """Columns of clusters before the step, or where it has none those nearest to another."""
+def hard_to_match(step: Step) -> StepMatch:
+    """Doubt the clusters before a step, or where it has none what is nearest to another."""
+    return StepMatch(order=np.arange(len(step.before.values)), doubtful=_doubtful(step))
+
+
+def _doubtful(step: Step) -> tuple[int, ...]:
     clustered = tuple(column for members in step.before.clusters for column in members)
     if clustered:
         return clustered
@@ -139,8 +146,15 @@ def hard_to_match(step: Step) -> tuple[int, ...]:
     return tuple(int(k) for k in np.unravel_index(distance.argmin(), distance.shape))
 
 
-def pair_up(before: Spectrum, after: Spectrum) -> Pairing | None:
+def pair_up(step: Step) -> Pairing | None:
     """Match units of a kind, after merging pairs and real ones that become each other."""
+    try:
+        return _pair_up(step.before, step.after)
+    except np.linalg.LinAlgError:
+        return None
+
+
+def _pair_up(before: Spectrum, after: Spectrum) -> Pairing | None:
     first, second = _find_units(before), _find_units(after)
     events: list[tuple[Unit, Unit]] = []
     for m in {len(unit.columns) for unit in first}:
@@ -158,12 +172,7 @@ def pair_up(before: Spectrum, after: Spectrum) -> Pairing | None:
             events.append(event)
     if Counter(unit.kind for unit in first) != Counter(unit.kind for unit in second):
         return None
-    second = _matched([e[0] for e in events], [e[1] for e in events], first, second)
-    return Pairing(
-        before=[*(e[0] for e in events), *first],
-        after=[*(e[1] for e in events), *second],
-        events=len(events),
-    )
+    return _matched([e[0] for e in events], [e[1] for e in events], first, second)
 
 
 def _take(
@@ -186,20 +195,28 @@ def _take(
 
 def _matched(
     done: list[Unit], partners: list[Unit], first: list[Unit], second: list[Unit]
-) -> list[Unit]:
-    """Order `second` as `first` by overlap, kinds kept."""
-    if not first:
-        return []
-    Q = unit_overlaps([*done, *first], [*partners, *second])[len(done) :, len(partners) :]
-    same_kind = np.array([[a.kind == b.kind for b in second] for a in first])
-    gain = np.where(same_kind, np.clip(Q, 0, [[len(a.columns)] for a in first]), -1e3)
-    return [second[j] for j in scipy.optimize.linear_sum_assignment(-gain)[1]]
+) -> Pairing:
+    """Order `second` as `first` by overlap, kinds kept; `done` have their `partners`."""
+    before, after, events = [*done, *first], [*partners, *second], len(done)
+    Q = unit_overlaps(before, after)
+    sizes = np.array([[len(unit.columns)] for unit in before])
+    kinds = [np.array([unit.kind for unit in units]) for units in (before, after)]
+    same_kind = (kinds[0][:, None] == kinds[1]).all(axis=2)
+    gain = np.where(same_kind, np.clip(Q, 0, sizes), -1e3)[events:, events:]
+    order = events + scipy.optimize.linear_sum_assignment(-gain)[1]
+    order = np.concatenate([np.arange(events), order])
+    return Pairing(
+        before=before,
+        after=[after[j] for j in order],
+        events=events,
+        overlap=Q[:, order] / sizes,
+    )
 
 
 def _judge(step: Step, pairing: Pairing, family: Family) -> StepMatch:
     before, after = pairing.before, pairing.after
     order = column_order(step, pairing)
-    overlap = np.diag(unit_overlaps(before, after)) / [len(unit.columns) for unit in before]
+    overlap = np.diagonal(pairing.overlap)
     T, blocks, margins = _in_moving_frame(step.matrices(family), before, after)
     centres, contacts = _touching(T, blocks, margins)
     doubt = contacts.doubtful | bent(centres[None])[0]

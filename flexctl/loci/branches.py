@@ -13,7 +13,7 @@ import scipy.optimize
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
-from flexctl.loci.blocks import join_blocks
+from flexctl.loci.blocks import join_blocks, pair_up
 from flexctl.loci.events import LocusEvent, events_of, merge_events
 from flexctl.loci.following import Chords, follow_blocks, follow_regular, look_half_way
 from flexctl.loci.spectrum import Spectrum, find_spectra, match_by_value
@@ -254,11 +254,11 @@ class _Judge:
     def __call__(self, steps: Sequence[Step], level: int) -> list[StepMatch]:
         matches: dict[int, StepMatch] = {}
         regular = [k for k, step in enumerate(steps) if _regular(step)]
+        pairings = {k: pair_up(steps[k]) for k in set(range(len(steps))).difference(regular)}
         if self.halvings:
             followed = follow_regular([steps[k] for k in regular], self.chords, self.family)
             matches = dict(zip(regular, followed, strict=True))
-            others = [k for k in range(len(steps)) if k not in matches]
-            blocks = {k: follow_blocks(steps[k]) for k in others}
+            blocks = {k: follow_blocks(steps[k], pairing) for k, pairing in pairings.items()}
             matches |= {k: match for k, match in blocks.items() if match is not None}
             if not level:
                 matches = {
@@ -272,7 +272,10 @@ class _Judge:
             batch = regular[first : first + _BATCH]
             judged = join_regular([steps[k] for k in batch], self.family)
             matches |= dict(zip(batch, judged, strict=True))
-        return [matches.get(k) or join_blocks(step, self.family) for k, step in enumerate(steps)]
+        return [
+            matches.get(k) or join_blocks(step, pairings[k], self.family)
+            for k, step in enumerate(steps)
+        ]
 
 
 def _regular(step: Step) -> bool:

@@ -71,6 +71,9 @@ def find_crossings(
     for column in range(rates.shape[1]):
         known = np.flatnonzero(sides[:, column])
         for a, b in pairwise(known.tolist()):
+            same = sides[a, column] == sides[b, column]
+            if same and not (b == a + 1 and beyond[a, column]):
+                continue
             bracket = _Bracket(
                 source=source,
                 matrix=matrix,
@@ -78,10 +81,7 @@ def find_crossings(
                 s=(float(joined.s[a]), float(joined.s[b])),
                 values=(complex(joined.values[a, column]), complex(joined.values[b, column])),
             )
-            parts = [bracket]
-            if sides[a, column] == sides[b, column]:
-                t = beyond[a, column] if b == a + 1 else 0.0
-                parts = bracket.split(t) if t else []
+            parts = bracket.split(float(beyond[a, column])) if same else [bracket]
             for k, part in enumerate(parts):
                 s, value = part.cross(exact)
                 if value.imag < -ON_AXIS * abs(value):

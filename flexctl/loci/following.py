@@ -21,7 +21,7 @@ import numpy as np
 import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.loci.blocks import Unit, column_order, hard_to_match, pair_up, unit_overlaps
+from flexctl.loci.blocks import Pairing, Unit, column_order, hard_to_match
 from flexctl.loci.frames import BENT, NARROW, NEGLIGIBLE, ROUND_OFF, SAMPLES, SMALL
 from flexctl.loci.spectrum import Spectrum, match_by_overlap, overlaps
 from flexctl.loci.steps import LEAST_OVERLAP, Family, Step, StepMatch, find_meeting
@@ -110,21 +110,14 @@ def _match(steps: Sequence[Step]) -> list[tuple[Array, Array]]:
     return found
 
 
-def follow_blocks(step: Step) -> StepMatch | None:
-    """Follow a step with clusters, which go on as their subspaces do.
+def follow_blocks(step: Step, pairing: Pairing | None) -> StepMatch | None:
+    """Follow a step with clusters, which go on as their subspaces do; `pairing` as of `pair_up`.
 
     None where a pair becomes real or the other way around, and nothing else is in doubt.
     """
-    order = np.arange(len(step.before.values))
-    try:
-        pairing = pair_up(step.before, step.after)
-        if pairing is None:
-            return StepMatch(order=order, doubtful=hard_to_match(step))
-        units = pairing.before
-        overlap = np.abs(unit_overlaps(units, pairing.after))
-    except np.linalg.LinAlgError:
-        return StepMatch(order=order, doubtful=hard_to_match(step))
-    overlap /= [len(unit.columns) for unit in units]
+    if pairing is None:
+        return hard_to_match(step)
+    units, overlap = pairing.before, np.abs(pairing.overlap)
     ends = (step.before, units), (step.after, pairing.after)
     (first, a), (second, b) = (_middles(*end) for end in ends)
     doubtful = _turning(overlap)
@@ -187,7 +180,7 @@ def _passing(step: Step, order: Array, overlap: Array, chords: Chords, family: F
     assert start is not None
     assert end is not None
     slopes = step.width * start, step.width * end[order]
-    m = step.before.n_real + step.before.n_pairs  # of pairs one half is enough
+    m = step.before.n_real + step.before.n_pairs
     paths = _hermite(first, second, slopes)
     rough = _bent(paths)
     if rough.any():
@@ -212,7 +205,7 @@ def _passing(step: Step, order: Array, overlap: Array, chords: Chords, family: F
     if doubt.any():
         columns = {*i[doubt].tolist(), *j[doubt].tolist()}
         return StepMatch(order=order, doubtful=tuple(sorted(columns)), proven=False)
-    met = negligible & (narrow | (least <= error)) & (j < m)
+    met = negligible & (narrow | (least <= error))
     meetings = []
     for a, b in zip(i[met].tolist(), j[met].tolist(), strict=True):
         meeting = find_meeting(step, (a, b), (paths[:, a], paths[:, b]), family)
@@ -257,10 +250,13 @@ def _round_off(step: Step, order: Array, i: Array, j: Array) -> Array:
 def _near(
     first: ComplexArray, second: ComplexArray, slopes: tuple[ComplexArray, ComplexArray], m: int
 ) -> tuple[Array, Array]:
-    """Pairs i < j of columns, i < m, that are no farther apart than they move several times."""
+    """Pairs i < j < m of columns that are no farther apart than they move several times.
+
+    Of a pair one half is enough: to meet the other half of another, both must become real.
+    """
 
     def apart(x: ComplexArray) -> Array:
-        return np.abs(x[:m, None] - x)
+        return np.abs(x[:m, None] - x[:m])
 
     distance = np.minimum(apart(first), apart(second))
     motion = np.maximum(np.maximum(apart(slopes[0]), apart(slopes[1])), apart(second - first))

@@ -85,11 +85,15 @@ class Spectrum:
         machine's precision does to either. Of a defective pair this is sqrt(precision), as it
         must be.
         """
-        n = len(self.values)
-        distance = np.abs(self.values[:, None] - self.values)
         own = _NOISE * _EPS * self.norm * np.minimum(self.condition, _EPS**-0.75)
-        touching = distance <= np.maximum(own[:, None], own)
-        if touching.sum() == n:
+        m = self.n_real + self.n_pairs
+        upper = self.values[:m]  # nearest to each other in one half plane, or to their own mates
+        distance = np.abs(upper[:, None] - upper) + np.diag(np.full(m, np.inf))
+        nearest = np.minimum(distance.min(axis=1, initial=np.inf), _to_mate(upper))
+        if (nearest > own.max(initial=0.0)).all():
+            return ()
+        touching = np.abs(self.values[:, None] - self.values) <= np.maximum(own[:, None], own)
+        if touching.sum() == len(own):
             return ()
         count, label = connected_components(touching, directed=False)
         sets = (tuple(np.flatnonzero(label == k).tolist()) for k in range(count))
@@ -131,6 +135,11 @@ class Spectrum:
             return Z
         U, _, _ = np.linalg.svd(np.hstack([np.real(Z), np.imag(Z)]), full_matrices=False)
         return U[:, : len(members)].astype(complex)
+
+
+def _to_mate(values: ComplexArray) -> Array:
+    """Distances of values from their conjugates; of real ones infinite."""
+    return np.where(values.imag == 0, np.inf, 2 * np.abs(values.imag))
 
 
 def closed_under_conjugation(values: ComplexArray) -> bool:
