@@ -46,8 +46,10 @@ def needs_extended_precision(F: Array) -> bool:
     A solver in double precision gives those of a matrix that differs by about eps of its norm: with
     the pole of an H-infinity law at 1e9 rad/s, each moves by 1e-7 1/s times its condition number.
     """
-    fastest = np.abs(np.linalg.eigvals(F)).max(initial=0.0)
-    return bool(np.finfo(float).eps * fastest > _BLUR)
+    limit = _BLUR / np.finfo(float).eps
+    if np.linalg.norm(F) <= limit:  # no eigenvalue is larger than the norm
+        return False
+    return bool(np.abs(np.linalg.eigvals(F)).max(initial=0.0) > limit)
 
 
 def extended_precision_eigenvalues(A: Array) -> ComplexArray:

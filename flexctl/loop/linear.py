@@ -72,7 +72,7 @@ class LinearLoop(Summary):
 
     def __post_init__(self) -> None:
         (m, n), n_z = self.feedback.shape, self.integral_gain.shape[1]
-        checks.shape("feedback", self.feedback, (self.plant.B.shape[1], len(self.plant.A_state)))
+        checks.shape("feedback", self.feedback, (self.plant.B.shape[1], 2 * len(self.plant.M)))
         checks.shape("integral_gain", self.integral_gain, (m, n_z))
         checks.shape("driven_by", self.E, (n_z, n))
         checks.shape("own", self.F, (n_z, n_z))
@@ -94,8 +94,10 @@ class LinearLoop(Summary):
     @cached_property
     def A(self) -> Array:
         """State matrix of the open loop, [x; z], (2n + n_z, 2n + n_z)."""
-        above = np.zeros((len(self.plant.A_state), len(self.F)))
-        return np.block([[self.plant.A_state, above], [self.E, self.F]])
+        n, n_z = self.E.shape[1], len(self.F)
+        A = np.zeros((n + n_z, n + n_z))
+        A[:n, :n], A[n:, :n], A[n:, n:] = self.plant.A_state, self.E, self.F
+        return A
 
     @cached_property
     def B(self) -> Array:
@@ -126,8 +128,11 @@ class LinearLoop(Summary):
     def _in_modes(self) -> Array:
         """Closed loop of the arm's modal states and z: similar to A + B K, and keeps its digits."""
         A, B, T = self.plant.modal
-        closed = [[A + B @ self.feedback @ T, B @ self.integral_gain], [self.E @ T, self.F]]
-        return np.block(closed)
+        n, n_z = len(A), len(self.F)
+        closed = np.empty((n + n_z, n + n_z))
+        closed[:n, :n], closed[:n, n:] = A + B @ (self.feedback @ T), B @ self.integral_gain
+        closed[n:, :n], closed[n:, n:] = self.E @ T, self.F
+        return closed
 
     @cached_property
     def held_plant(self) -> ZeroOrderHold:
