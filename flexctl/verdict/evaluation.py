@@ -64,8 +64,8 @@ class Evaluation(Summary):
     every metric that could not be computed while others could; `settle_within` is the tip error [m]
     within which the design counts as settled.
 
-    Metrics of the run are accurate to about 1e-5 of their size, errors of tip and joints to 1e-8 m
-    or 2e-8 rad if that is more: measured, not proven; see docs/theory/simulation.md.
+    Metrics of the run are accurate to about 1e-5 of their size, errors of tip and joints to 1e-7 m
+    or rad if that is more: measured, not proven; see docs/theory/simulation.md.
 
     Examples
     --------
