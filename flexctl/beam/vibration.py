@@ -72,7 +72,7 @@ def _held_modes(K: Array, M: Array, rigid: Array) -> tuple[Array, Array]:
     bent = np.eye(n)[:, kept] - rigid @ (rigid.T @ M[:, kept])
     if not kept.size:
         return np.zeros(n), rigid
-    C = _cholesky(K[kept[:, None], kept])
+    C = _cholesky(K[np.ix_(kept, kept)])
     L = _cholesky(_symmetric(bent.T @ M @ bent))
     U, inverse, _ = np.linalg.svd(_solved(C, L))
     Phi = bent @ (_solved(C, U, transposed=1) / inverse)
