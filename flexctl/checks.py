@@ -39,7 +39,7 @@ def finite(name: str, x: ArrayLike) -> Array:
         raise InputError(f"{name}: expected real numbers, got {_shown(x)}")
     if not np.isfinite(values).all():
         raise InputError(f"{name}: expected finite numbers, got {_shown(x)}")
-    return values.astype(float)
+    return np.array(values, dtype=float)
 
 
 def positive(name: str, x: float) -> float:
@@ -80,7 +80,7 @@ def symmetric(name: str, A: ArrayLike, size: int | None = None) -> Array:
     Raises InputError if an entry differs from its mirror image by more than round-off can explain.
     """
     A = square(name, A, size)
-    if not A.size:
+    if (A == A.T).all():
         return A
     d = np.sqrt(np.abs(np.diag(A)))
     r = np.sqrt(np.abs(A).max(axis=1))  # row by row, so that mixed units hide nothing

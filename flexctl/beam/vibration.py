@@ -7,6 +7,8 @@ import scipy.linalg
 
 from flexctl.checks import Array
 
+# SciPy's own checks of small matrices take longer than these
+_GEQP3, _POTRF, _TRTRS = scipy.linalg.get_lapack_funcs(("geqp3", "potrf", "trtrs"))
 _EPS = float(np.finfo(float).eps)
 _SLOWEST = 1e-5  # rad/s, a period of a week: slower motions are rigid, or round-off of gravity
 
@@ -65,21 +67,35 @@ def _held_modes(K: Array, M: Array, rigid: Array) -> tuple[Array, Array]:
     """
     n, r = rigid.shape
     if r:
-        L = scipy.linalg.cholesky(_symmetric(rigid.T @ M @ rigid), lower=True)
-        rigid = scipy.linalg.solve_triangular(L, rigid.T, lower=True).T
-    kept = np.sort(scipy.linalg.qr(rigid.T, mode="r", pivoting=True)[-1][r:]) if r else np.arange(n)
+        rigid = _solved(_cholesky(_symmetric(rigid.T @ M @ rigid)), rigid.T).T
+    kept = np.sort(_GEQP3(rigid.T)[1][r:] - 1) if r else np.arange(n)
     bent = np.eye(n)[:, kept] - rigid @ (rigid.T @ M[:, kept])
     if not kept.size:
         return np.zeros(n), rigid
-    C = scipy.linalg.cholesky(K[np.ix_(kept, kept)], lower=True)
-    L = scipy.linalg.cholesky(_symmetric(bent.T @ M @ bent), lower=True)
-    U, inverse, _ = scipy.linalg.svd(scipy.linalg.solve_triangular(C, L, lower=True))
-    Phi = bent @ (scipy.linalg.solve_triangular(C, U, lower=True, trans=1) / inverse)
-    squares, Phi = np.append(np.zeros(r), inverse**-2.0), np.hstack([rigid, Phi])
+    C = _cholesky(K[np.ix_(kept, kept)])
+    L = _cholesky(_symmetric(bent.T @ M @ bent))
+    U, inverse, _ = np.linalg.svd(_solved(C, L))
+    Phi = bent @ (_solved(C, U, transposed=1) / inverse)
+    squares = np.concatenate([np.zeros(r), inverse**-2.0])
+    Phi = np.concatenate([rigid, Phi], axis=1)
     first = _first_fast(squares, r)
-    fast, Phi_fast = scipy.linalg.eigh(K, M)
-    squares[first:], Phi[:, first:] = fast[first:], Phi_fast[:, first:]
+    if first < n:
+        fast, Phi_fast = scipy.linalg.eigh(K, M)
+        squares[first:], Phi[:, first:] = fast[first:], Phi_fast[:, first:]
     return squares, Phi
+
+
+def _cholesky(A: Array) -> Array:
+    """Return L (n, n), lower, with A = L L'; raises LinAlgError where there is none."""
+    L, failed = _POTRF(A, lower=1, clean=1)
+    if failed:
+        raise np.linalg.LinAlgError(f"leading minor {failed} is not positive definite")
+    return L
+
+
+def _solved(L: Array, B: Array, transposed: int = 0) -> Array:
+    """L^-1 B, or L'^-1 B, of a lower triangular L (n, n)."""
+    return _TRTRS(L, B, lower=1, trans=transposed)[0]
 
 
 def _first_fast(squares: Array, r: int) -> int:

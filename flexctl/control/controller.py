@@ -314,8 +314,15 @@ class Controller(Summary):
         The arguments are those of `law`. Compiled unless the design plant stays interpreted.
         """
         last = (self.numbers,) if len(self.numbers) else ()
-        first, *others = self._evaluator(name)(*map(np.asarray, arguments), *last)
-        return (np.asarray(first), *map(np.asarray, others))
+        if name not in self._evaluators:
+            self._evaluators[name] = self._evaluator(name)
+        first, *others = self._evaluators[name](*map(np.asarray, arguments), *last)
+        return (np.asarray(first), *others)
+
+    @cached_property
+    def _evaluators(self) -> dict[str, Evaluator]:
+        """Evaluators that have been used, by name."""
+        return {}
 
     def _evaluator(self, name: str) -> Evaluator:
         interpreted, matrices = self.plant.interpreted, name != "law"

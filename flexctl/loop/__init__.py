@@ -46,6 +46,7 @@ from flexctl.loop.linear import (
     one_sample,
     path_rests,
     sampled_loop,
+    sampled_loops,
 )
 from flexctl.loop.setup import LADDER, Setup, default_truth
 
@@ -88,6 +89,7 @@ __all__ = [
     "path_rests",
     "require_loop",
     "sampled_loop",
+    "sampled_loops",
     "schedule",
     "set_integrals",
     "spectral_abscissa",

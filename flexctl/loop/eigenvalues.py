@@ -46,8 +46,10 @@ def needs_extended_precision(F: Array) -> bool:
     A solver in double precision gives those of a matrix that differs by about eps of its norm: with
     the pole of an H-infinity law at 1e9 rad/s, each moves by 1e-7 1/s times its condition number.
     """
-    fastest = np.abs(np.linalg.eigvals(F)).max(initial=0.0)
-    return bool(np.finfo(float).eps * fastest > _BLUR)
+    limit = _BLUR / np.finfo(float).eps
+    if np.linalg.norm(F) <= limit:  # no eigenvalue is larger than the norm
+        return False
+    return bool(np.abs(np.linalg.eigvals(F)).max(initial=0.0) > limit)
 
 
 def extended_precision_eigenvalues(A: Array) -> ComplexArray:
@@ -126,20 +128,22 @@ def name_modes(loop: ClosedLoop, joints: Array, size: int) -> ModeNames:
     if loop.controller.observer:
         names += [f"observer of {name}" for name in [*loop.controller.plant.coordinates] * 2]
     names += ["delayed torque"] * (size - len(names))
-    rest = np.eye(size - 2 * truth.n)
-    return ModeNames(T=np.asarray(scipy.linalg.block_diag(T_q, T_q, rest)), names=tuple(names))
+    n, T = truth.n, np.eye(size)
+    T[:n, :n] = T[n : 2 * n, n : 2 * n] = T_q
+    return ModeNames(T=T, names=tuple(names))
 
 
 def _line_modes(plant: Plant, joints: Array) -> tuple[Array, list[str]]:
     """T_q (n, n) from amplitudes of the lines' own modes to q, and the names of these (n,)."""
-    blocks, names = [np.eye(plant.rigid)], [*plant.joints, *plant.rotors]
+    T_q, k, names = np.eye(plant.n), plant.rigid, [*plant.joints, *plant.rotors]
     for j, body in enumerate(plant.bodies):
         length = body.link.dh.d + joints[j] if body.sliding else body.link.length
         for direction in body.planes:
             Phi = body.modes(direction, float(length))
-            blocks.append(Phi)
-            names += [f"{body.link.name}.{direction}.{k + 1}" for k in range(len(Phi))]
-    return np.asarray(scipy.linalg.block_diag(*blocks)), names
+            own = slice(k, k + len(Phi))
+            T_q[own, own], k = Phi, own.stop
+            names += [f"{body.link.name}.{direction}.{i + 1}" for i in range(len(Phi))]
+    return T_q, names
 
 
 def in_words(name: str) -> str:

@@ -85,7 +85,11 @@ class ForceBalance:
         K, L, E, F = law_jacobians(self.loop, q, z, self.joints, weight)
         seen = measurement_jacobian(self.loop, q)[:, : truth.n]
         by_q = truth.tangent_stiffness(q) - truth.B @ (K @ seen)
-        return np.block([[by_q, -truth.B @ L], [E @ seen, F]])
+        n = truth.n
+        slopes = np.empty((len(X), len(X)))
+        slopes[:n, :n], slopes[:n, n:] = by_q, -truth.B @ L
+        slopes[n:, :n], slopes[n:, n:] = E @ seen, F
+        return slopes
 
     def unstable(self, X: Array) -> bool:
         """Whether an odd number of eigenvalues is real and positive at X, so that X is unstable.

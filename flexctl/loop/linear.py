@@ -18,6 +18,7 @@ from flexctl.loop.closed_loop import ClosedLoop, require_loop
 from flexctl.loop.eigenvalues import extended_precision_eigenvalues, needs_extended_precision
 from flexctl.loop.equilibrium import Equilibrium, equilibrium_at_reference, find_loop_equilibrium
 from flexctl.loop.equilibrium_search import law_arguments, law_jacobians, measurement_jacobian
+from flexctl.loop.zero_order_hold import ZeroOrderHold, zero_order_hold
 from flexctl.plant import LinearPlant, Plant, linear_model, state_space
 from flexctl.plant import linearise as linearise_plant
 from flexctl.records import Summary
@@ -71,7 +72,7 @@ class LinearLoop(Summary):
 
     def __post_init__(self) -> None:
         (m, n), n_z = self.feedback.shape, self.integral_gain.shape[1]
-        checks.shape("feedback", self.feedback, (self.plant.B.shape[1], len(self.plant.A_state)))
+        checks.shape("feedback", self.feedback, (self.plant.B.shape[1], 2 * len(self.plant.M)))
         checks.shape("integral_gain", self.integral_gain, (m, n_z))
         checks.shape("driven_by", self.E, (n_z, n))
         checks.shape("own", self.F, (n_z, n_z))
@@ -93,8 +94,10 @@ class LinearLoop(Summary):
     @cached_property
     def A(self) -> Array:
         """State matrix of the open loop, [x; z], (2n + n_z, 2n + n_z)."""
-        above = np.zeros((len(self.plant.A_state), len(self.F)))
-        return np.block([[self.plant.A_state, above], [self.E, self.F]])
+        n, n_z = self.E.shape[1], len(self.F)
+        A = np.zeros((n + n_z, n + n_z))
+        A[:n, :n], A[n:, :n], A[n:, n:] = self.plant.A_state, self.E, self.F
+        return A
 
     @cached_property
     def B(self) -> Array:
@@ -125,8 +128,18 @@ class LinearLoop(Summary):
     def _in_modes(self) -> Array:
         """Closed loop of the arm's modal states and z: similar to A + B K, and keeps its digits."""
         A, B, T = self.plant.modal
-        closed = [[A + B @ self.feedback @ T, B @ self.integral_gain], [self.E @ T, self.F]]
-        return np.block(closed)
+        n, n_z = len(A), len(self.F)
+        closed = np.empty((n + n_z, n + n_z))
+        closed[:n, :n], closed[:n, n:] = A + B @ (self.feedback @ T), B @ self.integral_gain
+        closed[n:, :n], closed[n:, n:] = self.E @ T, self.F
+        return closed
+
+    @cached_property
+    def held_plant(self) -> ZeroOrderHold:
+        """The plant under held torques, x = S y, split into blocks."""
+        A, B, T = self.plant.modal
+        split = zero_order_hold(A, B)
+        return replace(split, S=T @ split.S)
 
     def to_control(self) -> Any:
         """Make a `control.StateSpace` of the closed loop, discrete where the law is sampled.
@@ -186,6 +199,50 @@ def sampled_loop(loop: LinearLoop, period: float, delay: float | Array = 0.0) ->
     """
     A, B = one_sample(loop, period, delay)
     return A + B @ np.hstack([loop.K, np.zeros((len(loop.K), len(A) - loop.K.shape[1]))])
+
+
+def sampled_loops(loop: LinearLoop, periods: Array) -> list[Array]:
+    """One-sample maps of the loop with its own delay for periods (K,) [s], each (N, N).
+
+    They are those of `sampled_loop` in coordinates in which exponentials of the plant are those of
+    small blocks: the multipliers are the same.
+    """
+    late = np.divmod(loop.delay, periods)
+    whole, part = late[0].astype(int), late[1]
+    waits = whole + (part > 1e-12 * periods)
+    maps: list[Array] = [np.zeros((0, 0))] * len(periods)
+    for alike in set(zip(whole.tolist(), waits.tolist(), strict=True)):
+        own = np.flatnonzero((whole == alike[0]) & (waits == alike[1]))
+        for k, step in zip(own, _alike(loop, periods[own], part[own], *alike), strict=True):
+            maps[k] = step
+    return maps
+
+
+def _alike(loop: LinearLoop, periods: Array, part: Array, whole: int, waits: int) -> Array:
+    """One-sample maps (K, N, N) for periods (K,) of which the delay is `whole` and a part (K,).
+
+    The states are y, z, and the last `waits` samples of every torque, the latest first.
+    """
+    held, m, n_z = loop.held_plant, loop.plant.B.shape[1], len(loop.F)
+    n = len(held.A)
+    at = [
+        slice(0, m),
+        *(slice(m + n + n_z + k * m, m + n + n_z + (k + 1) * m) for k in range(waits)),
+    ]
+    steps = np.zeros((len(periods), n + n_z + waits * m, m + n + n_z + waits * m))
+    Phi, newer = held.over(periods - part)
+    if waits > whole:
+        before, older = held.over(part)
+        steps[:, :n, at[waits]] = Phi @ older
+        Phi = Phi @ before
+    steps[:, :n, m : m + n] = Phi
+    steps[:, :n, at[whole]] += newer
+    steps[:, n : n + n_z, m : m + n] = periods[:, None, None] * (loop.E @ held.S)
+    steps[:, n : n + n_z, m + n : m + n + n_z] = np.eye(n_z) + periods[:, None, None] * loop.F
+    for k in range(waits):
+        steps[:, n + n_z + k * m : n + n_z + (k + 1) * m, at[k]] = np.eye(m)
+    K = np.hstack([loop.feedback @ held.S, loop.integral_gain, np.zeros((m, waits * m))])
+    return steps[:, :, m:] + steps[:, :, :m] @ K
 
 
 def one_sample(loop: LinearLoop, period: float, delay: float | Array) -> tuple[Array, Array]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os.path
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def backend(*, interpreted: bool = False) -> str:
         return "CasADi virtual machine (not compiled: not worth it for what is asked of this plant)"
     if why := why_not_compiled():
         return f"CasADi virtual machine ({why}: slower, same results)"
-    return f"compiled C ({Path(find_compiler() or '').name})"
+    return f"compiled C ({os.path.basename(find_compiler() or '')})"
 
 
 def compile_functions(content: str, build: Callable[[], Sequence[ca.Function]]) -> Path | None:
@@ -107,7 +108,9 @@ class Evaluator:
         self._buffer, self._run = function.buffer()
         self._inputs = [np.zeros(function.numel_in(i)) for i in range(function.n_in())]
         self._outputs = [np.zeros(function.numel_out(i)) for i in range(function.n_out())]
-        self._shapes = [_shape(function.size_out(i), matrix) for i in range(function.n_out())]
+        shapes = [_shape(function.size_out(i), matrix) for i in range(function.n_out())]
+        buffers = zip(self._outputs, shapes, strict=True)
+        self._results = [values.reshape(shape, order="F") for values, shape in buffers]
         for i, values in enumerate(self._inputs):
             self._buffer.set_arg(i, _view(values))  # pyright: ignore[reportCallIssue]
         for i, values in enumerate(self._outputs):
@@ -116,18 +119,17 @@ class Evaluator:
     def __call__(self, *arguments: Array) -> Array | tuple[Array, ...]:
         """Evaluate; raises InputError when an argument has another number of entries."""
         for values, argument in zip(self._inputs, arguments, strict=True):
-            if np.size(argument) != len(values):
+            given = np.asarray(argument)
+            if given.size != values.size:
                 raise InputError(
                     f"{self.function.name()}: expected {len(values)} entries, got "
-                    f"an array of shape {np.shape(argument)}"
+                    f"an array of shape {given.shape}"
                 )
-            values[:] = np.ravel(argument)
+            values[:] = given if given.ndim == 1 else given.ravel()
         self._run()
-        results = tuple(
-            values.reshape(shape, order="F").copy()
-            for values, shape in zip(self._outputs, self._shapes, strict=True)
-        )
-        return results[0] if len(results) == 1 else results
+        if len(self._results) == 1:
+            return self._results[0].copy()
+        return tuple([values.copy() for values in self._results])
 
 
 def _view(values: Array) -> memoryview:

@@ -75,8 +75,10 @@ class LinearPlant(Summary):
     def A_state(self) -> Array:
         """State matrix A of x' = A x + B u, (2n, 2n)."""
         n = len(self.M)
-        inverse = np.linalg.solve(self.M, np.hstack([self.K, self.D]))
-        return np.block([[np.zeros((n, n)), np.eye(n)], [-inverse[:, :n], -inverse[:, n:]]])
+        A = np.zeros((2 * n, 2 * n))
+        A[:n, n:] = np.eye(n)
+        A[n:] = -np.linalg.solve(self.M, np.concatenate([self.K, self.D], axis=1))
+        return A
 
     @cached_property
     def B_state(self) -> Array:
@@ -97,11 +99,16 @@ class LinearPlant(Summary):
         `A_state` lose.
         """
         squares, Phi = self.modes()
-        w, none = np.sqrt(np.abs(squares)), np.zeros_like(Phi)
+        n, m = self.B.shape
+        w = np.sqrt(np.abs(squares))
         size = np.where(w > 0, w, 1.0)  # 0: rigid motion
-        A = np.block([[none, np.diag(size)], [-np.diag(squares / size), -Phi.T @ self.D @ Phi]])
-        B = np.vstack([np.zeros_like(self.B), Phi.T @ self.B])
-        return A, B, np.block([[Phi / size, none], [none, Phi]])
+        A, B, T = np.zeros((2 * n, 2 * n)), np.zeros((2 * n, m)), np.zeros((2 * n, 2 * n))
+        row = np.arange(n)
+        A[row, n + row], A[n + row, row] = size, -squares / size
+        A[n:, n:] = -(Phi.T @ self.D @ Phi)
+        B[n:] = Phi.T @ self.B
+        T[:n, :n], T[n:, n:] = Phi / size, Phi
+        return A, B, T
 
     def poles(self) -> Array:
         """Eigenvalues of A [rad/s], complex (2n,)."""
@@ -127,8 +134,9 @@ class LinearPlant(Summary):
         Of the coordinates marked free, a mask (n,), with the others held; by default of all. A
         negative square belongs to an unstable motion (the arm falls). See `natural_modes`.
         """
-        mask = np.ones(len(self.M), dtype=bool) if free is None else free
-        grid = np.ix_(np.flatnonzero(mask), np.flatnonzero(mask))
+        if free is None:
+            return natural_modes(self.K, self.M)
+        grid = np.ix_(np.flatnonzero(free), np.flatnonzero(free))
         return natural_modes(self.K[grid], self.M[grid])
 
     def to_control(self) -> Any:
@@ -190,12 +198,12 @@ def linear_model(plant: Plant, q0: Array, tau0: Array) -> LinearPlant:
     ComputationError
         When the mass matrix is singular.
     """
-    require_inertia(plant, q0)
+    M = require_inertia(plant, q0)
     K = plant.tangent_stiffness(q0)
     return LinearPlant(
         q0=q0,
         tau0=tau0,
-        M=_symmetric(plant.mass_matrix(q0)),
+        M=_symmetric(M),
         D=plant.damping(q0),
         K=_symmetric(K),
         K_elastic=_symmetric(plant.elastic_stiffness(q0)),
@@ -215,5 +223,6 @@ def _symmetric(A: Array) -> Array:
 def _outputs(plant: Plant, q: Array) -> Array:
     """Output matrix (p, 2n) of joints, tip and line-end deflections."""
     n, m = plant.n, plant.m
-    positions = np.vstack([np.eye(m, n), plant.tip_jacobian(q), plant.deflections_jacobian(q)])
-    return np.hstack([positions, np.zeros_like(positions)])
+    parts = np.eye(m, n), plant.tip_jacobian(q), plant.deflections_jacobian(q)
+    positions = np.concatenate(parts)
+    return np.concatenate([positions, np.zeros_like(positions)], axis=1)

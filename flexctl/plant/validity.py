@@ -123,8 +123,8 @@ def _largest_force(plant: Plant, q: Array, v: Array) -> float:
     return float(np.linalg.norm(c) + np.linalg.norm(k) + np.linalg.norm(rest))
 
 
-def require_inertia(plant: Plant, q: Array) -> None:
-    """Refuse a pose q (n,) in which some motion moves no mass.
+def require_inertia(plant: Plant, q: Array) -> Array:
+    """Return the mass matrix (n, n) of a pose q (n,), if no motion moves no mass.
 
     Raises
     ------
@@ -137,10 +137,11 @@ def require_inertia(plant: Plant, q: Array) -> None:
     if not np.isfinite(M).all() or (diagonal <= 0).any():
         raise _no_inertia(plant, [int(np.argmin(diagonal))], q)
     scale = 1 / np.sqrt(diagonal)
-    values, vectors = np.linalg.eigh(scale[:, None] * M * scale)
-    if values[0] <= _SMALLEST_INERTIA:
-        share = np.abs(vectors[:, 0])
+    scaled = scale[:, None] * M * scale
+    if np.linalg.eigvalsh(scaled)[0] <= _SMALLEST_INERTIA:
+        share = np.abs(np.linalg.eigh(scaled)[1][:, 0])
         raise _no_inertia(plant, np.flatnonzero(share > 0.3 * share.max()).tolist(), q)
+    return M
 
 
 def _no_inertia(plant: Plant, rows: Sequence[int], q: Array) -> ComputationError:

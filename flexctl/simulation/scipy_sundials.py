@@ -14,7 +14,7 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-import scipy.integrate
+import scipy  # its integrators are loaded where they are used, which is rare
 
 from flexctl.checks import Array
 from flexctl.errors import InputError

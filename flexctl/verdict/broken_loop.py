@@ -29,6 +29,7 @@ from flexctl.robustness import Parameter, Response, UncertainLoop, bilinear, fre
 NEAR_AXIS = 0.02  # |Re|/|s| of an eigenvalue up to which the axis is searched nearby
 _SHIFT = -0.6137  # to invert the problem of a sampled loop about; arbitrary, no eigenvalue z
 _STEPS = 12  # of the secant method
+_AT_ONE = 1e-13  # |log modulus| from which on no step improves it
 _SAME = 1e-9  # relative distance of duplicates, and |log modulus| that counts as unit modulus
 _RESOLVED = 1e-13  # of the fastest rate: accuracy of poles and frequencies
 _BLURRED = 1e-3  # upper limit of that |log modulus| where the accuracy limits it
@@ -149,11 +150,24 @@ class GainCrossovers:
 
 def gain_crossovers(cut: BrokenLoop, channels: Sequence[int]) -> GainCrossovers:
     """Find all unit-gain points of some channels, with the others closed."""
-    start, reach = crossover_candidates(cut, channels)
-    crossovers = _polished(cut, channels, start, reach)
-    candidates = [(w, lag) for w in crossovers for lag in _lags(cut, channels, w)]
-    pairs = np.array(candidates, dtype=float).reshape(-1, 2)
-    return GainCrossovers(frequency=pairs[:, 0], lag=pairs[:, 1])
+    return crossovers_of_sets(cut, [channels])[0]
+
+
+def crossovers_of_sets(cut: BrokenLoop, sets: Sequence[Sequence[int]]) -> list[GainCrossovers]:
+    """Find all unit-gain points of several sets of channels, each with the others closed."""
+    found = [crossover_candidates(cut, channels) for channels in sets]
+    owner = np.repeat(np.arange(len(sets)), [len(start) for start, _ in found])
+    start, reach = (np.concatenate(part) for part in zip(*found, strict=True))
+    w, slope = _polished(cut, sets, owner, start, reach)
+    crossovers = []
+    for k, channels in enumerate(sets):
+        own = ~np.isnan(w) & (owner == k)
+        unique = _once(w[own], slope[own])
+        loci = zip(unique, characteristic_loci(cut, channels, unique), strict=True)
+        pairs = np.array([(at, lag) for at, mu in loci for lag in _lags(mu)], dtype=float)
+        pairs = pairs.reshape(-1, 2)
+        crossovers.append(GainCrossovers(frequency=pairs[:, 0], lag=pairs[:, 1]))
+    return crossovers
 
 
 def characteristic_loci(cut: BrokenLoop, channels: Sequence[int], w: Array) -> ComplexArray:
@@ -161,10 +175,14 @@ def characteristic_loci(cut: BrokenLoop, channels: Sequence[int], w: Array) -> C
 
     Those of L = S^-1 - I are 1/sigma - 1 of those of the sensitivity S, infinite at a pole of L.
     """
+    return _loci(cut.sensitivity(w), channels)
+
+
+def _loci(S: ComplexArray, channels: Sequence[int]) -> ComplexArray:
+    """Eigenvalues (K, k) of the loop gain of some channels from sensitivities S (K, m, m)."""
     own = list(channels)
-    S = cut.sensitivity(w)[:, own][:, :, own]
     with np.errstate(divide="ignore", invalid="ignore"):
-        return (1 / np.linalg.eigvals(S).astype(complex) - 1).astype(complex)
+        return (1 / np.linalg.eigvals(S[:, own][:, :, own]).astype(complex) - 1).astype(complex)
 
 
 def crossover_candidates(cut: BrokenLoop, channels: Sequence[int]) -> tuple[Array, Array]:
@@ -194,36 +212,45 @@ def _resolution(cut: BrokenLoop, w: Array) -> Array:
     return np.asarray(_RESOLVED * np.maximum(w, cut.speed))
 
 
-def _polished(cut: BrokenLoop, channels: Sequence[int], start: Array, reach: Array) -> Array:
-    """Unit-gain frequencies of the eigenvalue nearest to unit modulus, by the secant method.
+def _polished(
+    cut: BrokenLoop, sets: Sequence[Sequence[int]], owner: Array, start: Array, reach: Array
+) -> tuple[Array, Array]:
+    """Unit-gain frequencies (K,), by the secant method, and slopes (K,); NaN where there is none.
 
-    Next to a pole of L on the axis, at relative distances of 1e-8 and less, the accuracy of the
-    logarithm of the modulus is its slope times that of the frequency.
+    They are those of the eigenvalue nearest to unit modulus, of the channels of the set `owner`
+    (K,), next to `start` (K,) at about the distance `reach` (K,). Next to a pole of L on the axis,
+    at relative distances of 1e-8 and less, the accuracy of the logarithm of the modulus is its
+    slope times that of the frequency.
     """
-    if not len(start):
-        return start
 
-    def size(w: Array) -> Array:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.log(np.abs(characteristic_loci(cut, channels, w)))
-        logs = np.nan_to_num(logs, nan=np.inf, posinf=1e3, neginf=-1e3)
-        return logs[np.arange(len(w)), np.abs(logs).argmin(axis=1)]
+    def size(w: Array, of: Array) -> Array:
+        S, sizes = cut.sensitivity(w), np.empty(len(w))
+        for k in np.unique(of):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                logs = np.log(np.abs(_loci(S[of == k], sets[k])))
+            logs = np.nan_to_num(logs, nan=np.inf, posinf=1e3, neginf=-1e3)
+            sizes[of == k] = logs[np.arange(len(logs)), np.abs(logs).argmin(axis=1)]
+        return sizes
 
     w, before = start, start + reach
-    f, f_before = size(w), size(before)
+    f, f_before = size(w, owner), size(before, owner)
     best, least, slope = w, np.abs(f), np.zeros_like(w)
     for _ in range(_STEPS):
         with np.errstate(divide="ignore", invalid="ignore"):
             secant = (f - f_before) / (w - before)
             step = np.clip(np.nan_to_num(f / secant), -0.1 * w, 0.1 * w)
         slope = np.where(np.isfinite(secant) & (np.abs(f) <= least), secant, slope)
-        w, before, f_before = np.minimum(w - step, cut.fastest), w, f
-        f = size(w)
+        on = least > _AT_ONE
+        if not on.any():
+            break
+        before, f_before = np.where(on, w, before), np.where(on, f, f_before)
+        w, f = np.where(on, np.minimum(w - step, cut.fastest), w), f.copy()
+        f[on] = size(w[on], owner[on])
         better = np.abs(f) < least
         best, least = np.where(better, w, best), np.where(better, np.abs(f), least)
     blur = np.abs(slope) * _resolution(cut, best)
     converged = least <= np.clip(blur, _SAME, _BLURRED)
-    return _once(best[converged], slope[converged])
+    return np.where(converged, best, np.nan), slope
 
 
 def _once(w: Array, slope: Array) -> Array:
@@ -235,8 +262,8 @@ def _once(w: Array, slope: Array) -> Array:
     return np.sort(w[new])
 
 
-def _lags(cut: BrokenLoop, channels: Sequence[int], w: float) -> list[float]:
-    mu = characteristic_loci(cut, channels, np.array([w]))[0]
+def _lags(mu: ComplexArray) -> list[float]:
+    """Lags [rad] of the eigenvalues of unit modulus, at least one, among those at a frequency."""
     off = np.abs(np.abs(mu) - 1)
     mu = mu[off <= max(1e-6, off.min())]
     return np.mod(np.angle(mu) + np.pi, 2 * np.pi).tolist()

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import scipy.optimize
-import scipy.sparse.csgraph
 import slycot
 
 from flexctl.checks import Array, ComplexArray
@@ -43,9 +42,8 @@ def disk_margin(cut: BrokenLoop) -> tuple[float, float]:
     middle = replace(cut.response, D=cut.response.D + np.eye(cut.m) / 2)
     w = _first_frequencies(cut)
     size = np.abs(middle(w))
-    acts = (size > _NOISE * size.max()).any(axis=0)
-    count, label = scipy.sparse.csgraph.connected_components(acts, connection="strong")
-    found = [_largest(_channels(middle, np.flatnonzero(label == k)), w) for k in range(count)]
+    _, parts = _coupled((size > _NOISE * size.max()).any(axis=0))
+    found = [_largest(_channels(middle, own), w) for own in parts]
     mu, at = max(found)
     return 1 / mu, cut.frequency(min(at, _FAST * w[np.isfinite(w)].max()))
 
@@ -164,6 +162,17 @@ def _crossings(Z: Response, scaling: Array, level: float) -> Array:
     return np.sort(s.imag[near])
 
 
+def _coupled(acts: Array) -> tuple[Array, list[Array]]:
+    """Which channel each one reaches (m, m), and sets of channels that reach each other."""
+    m = len(acts)
+    reached = acts | np.eye(m, dtype=bool)
+    if reached.all():
+        return reached, [np.arange(m)]
+    reached = np.linalg.matrix_power(reached.astype(float), m) > 0
+    first = (reached & reached.T).argmax(axis=1)
+    return reached, [np.flatnonzero(first == k) for k in np.unique(first)]
+
+
 def structured_singular_value(Z: ComplexArray) -> float:
     """Structured singular value of Z (m, m), one complex block per channel; for m > 3 its bound."""
     return float(np.linalg.norm(_scaled(Z, best_scaling(Z)), 2))
@@ -177,13 +186,11 @@ def best_scaling(Z: ComplexArray) -> Array:
     reducible matrix ab13md of slycot 0.7.1 may never return.
     """
     m = len(Z)
-    acts = np.abs(Z) > _NOISE * np.abs(Z).max()
-    count, label = scipy.sparse.csgraph.connected_components(acts, connection="strong")
-    if count > 1:
-        reached = np.linalg.matrix_power(acts + np.eye(m), m) > 0
+    size = np.abs(Z)
+    reached, parts = _coupled(size > _NOISE * size.max())
+    if len(parts) > 1:
         d = _APART ** reached.sum(axis=1).astype(float)
-        for k in range(count):
-            own = np.flatnonzero(label == k)
+        for own in parts:
             d[own] *= best_scaling(Z[np.ix_(own, own)])
         return d
     if m == 1:

@@ -52,7 +52,7 @@ from flexctl.verdict.sampling_rate import smallest_sampling_rate
 from flexctl.verdict.stability import Stability, judge_stability
 
 _T = TypeVar("_T")
-TOLERANCE = Tolerance.of(1e-9)  # of a run: the tip is then accurate to about 1e-8 of its motion
+TOLERANCE = Tolerance.of(1e-8)  # of a run; see Evaluation for the accuracy of its metrics
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -63,6 +63,9 @@ class Evaluation(Summary):
     the final equilibrium of the closed loop, None for open loops. `not_computed` has the reason for
     every metric that could not be computed while others could; `settle_within` is the tip error [m]
     within which the design counts as settled.
+
+    Metrics of the run are accurate to about 1e-5 of their size, errors of tip and joints to 1e-7 m
+    or rad if that is more: measured, not proven; see docs/theory/simulation.md.
 
     Examples
     --------

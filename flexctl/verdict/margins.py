@@ -16,7 +16,7 @@ from flexctl.loop import (
 )
 from flexctl.records import Summary
 from flexctl.robustness import first_crossing
-from flexctl.verdict.broken_loop import BrokenLoop, GainCrossovers, break_loop, gain_crossovers
+from flexctl.verdict.broken_loop import BrokenLoop, GainCrossovers, break_loop, crossovers_of_sets
 from flexctl.verdict.delay_margin import continuous_delay, may_miss_bands, sampled_delay
 from flexctl.verdict.disk_margin import disk_margin
 
@@ -116,18 +116,21 @@ def stability_margins(loop: ClosedLoop | LinearLoop) -> StabilityMargins:
             "beside the fastest that double precision cannot tell"
         )
     gains = np.array([_gain(cut, j) for j in range(cut.m)]).reshape(-1, 2)
-    crossovers = [gain_crossovers(cut, [j]) for j in range(cut.m)]
-    delays = np.array([_delay(loop, cut, [j], crossovers[j]) for j in range(cut.m)])
+    sets = [[j] for j in range(cut.m)]
+    if cut.m > 1 and loop.sample_time is None:
+        sets.append(list(range(cut.m)))
+    crossovers = crossovers_of_sets(cut, sets)
+    delays = np.array([_delay(loop, [j], crossovers[j]) for j in range(cut.m)])
     disk, at = disk_margin(cut)
     with np.errstate(divide="ignore"):
         up, down = 20 * np.log10(gains[:, 1]), -20 * np.log10(gains[:, 0])
     return StabilityMargins(
         gain_up_db=up,
         gain_down_db=down,
-        phase_deg=np.array([_phase(crossing) for crossing in crossovers]),
+        phase_deg=np.array([_phase(crossing) for crossing in crossovers[: cut.m]]),
         delay_seconds=delays,
         common_delay_seconds=(
-            float(delays[0]) if cut.m == 1 else _delay(loop, cut, list(range(cut.m)))
+            float(delays[0]) if cut.m == 1 else _delay(loop, list(range(cut.m)), crossovers[-1])
         ),
         disk=disk,
         disk_frequency=at,
@@ -150,10 +153,8 @@ def _phase(crossovers: GainCrossovers) -> float:
     )
 
 
-def _delay(
-    loop: LinearLoop, cut: BrokenLoop, channels: list[int], crossovers: GainCrossovers | None = None
-) -> float:
-    """Delay margin [s] of channels together; `crossovers` are unit-gain frequencies, if known."""
+def _delay(loop: LinearLoop, channels: list[int], crossovers: GainCrossovers) -> float:
+    """Delay margin [s] of channels together; `crossovers` are those of a continuous loop."""
     if loop.sample_time is not None:
         return sampled_delay(loop, channels)
-    return continuous_delay(crossovers or gain_crossovers(cut, channels))
+    return continuous_delay(crossovers)

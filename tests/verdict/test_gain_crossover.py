@@ -9,6 +9,7 @@ from scipy.optimize import brentq
 from flexctl.loop.linear import one_sample
 from flexctl.verdict.broken_loop import (
     BrokenLoop,
+    _once,
     _polished,
     break_loop,
     characteristic_loci,
@@ -23,6 +24,12 @@ GOLDEN = np.sqrt((1 + np.sqrt(5)) / 2)  # of (s + 1)/s^2
 
 def double_integrator(make):
     return break_loop(make["linear"]([[1]], [[0]], [[0]], [[-1]], [[-1]]))
+
+
+def polished(cut, start, reach):
+    """Unit-gain frequencies of the first channel next to `start` (K,), each once."""
+    w, slope = _polished(cut, [[0]], np.zeros(len(start), dtype=int), start, reach)
+    return _once(w[~np.isnan(w)], slope[~np.isnan(w)])
 
 
 def coupled(make, sample_time=None, delay=0.0):
@@ -98,22 +105,22 @@ def test_a_double_integrator_has_one_place_in_closed_form(make):
 @pytest.mark.parametrize("off", [-0.05, -1e-3, -1e-6, 1e-6, 1e-3, 0.05])
 def test_a_place_that_is_nearly_right_is_brought_home(make, off):
     start = np.array([GOLDEN * (1 + off)])
-    found = _polished(double_integrator(make), [0], start, np.abs(off) * start)
+    found = polished(double_integrator(make), start, np.abs(off) * start)
     np.testing.assert_allclose(found, [GOLDEN], rtol=1e-9)
 
 
 def test_whatever_side_it_is_looked_for_from_a_place_is_the_same(make):
     start = GOLDEN * np.linspace(0.7, 1.4, 141)
     for reach in (1e-3, 0.03, 0.2):
-        found = _polished(double_integrator(make), [0], start, reach * start)
+        found = polished(double_integrator(make), start, reach * start)
         np.testing.assert_allclose(found, [GOLDEN], rtol=1e-9)
 
 
 def test_a_place_that_is_found_twice_is_one_and_one_that_is_none_is_left_out(make):
     start = GOLDEN * np.array([1 + 1e-4, 1 - 1e-4])
-    assert len(_polished(double_integrator(make), [0], start, 1e-4 * start)) == 1
+    assert len(polished(double_integrator(make), start, 1e-4 * start)) == 1
     weak = break_loop(make["linear"]([[1]], [[0.5]], [[4]], [[-0.1]], [[-0.1]]))  # |L| < 0.3
-    assert len(_polished(weak, [0], np.array([1.0, 2.0, 3.0]), np.full(3, 1e-3))) == 0
+    assert len(polished(weak, np.array([1.0, 2.0, 3.0]), np.full(3, 1e-3))) == 0
     found = gain_crossovers(weak, [0])
     assert len(found.frequency) == len(found.lag) == 0
 
@@ -125,7 +132,7 @@ def test_places_of_a_sampled_loop_end_at_half_the_rate():
         C=np.array([[-0.45, 0.0]]), sample_time=T,
     )  # fmt: skip
     start = np.array([0.999 * cut.fastest])
-    assert len(_polished(cut, [0], start, 1e-3 * start)) == 0
+    assert len(polished(cut, start, 1e-3 * start)) == 0
 
 
 RATES, GP, GV = np.array([0.0, 30.0, 400.0, 1e4]), 12.0, 4.0  # of undamped modes; of a PD

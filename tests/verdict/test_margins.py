@@ -7,7 +7,7 @@ import scipy.linalg
 import scipy.optimize
 
 from flexctl.errors import ComputationError
-from flexctl.loop.linear import LinearLoop, linearise_loop, sampled_loop
+from flexctl.loop.linear import LinearLoop, linearise_loop, sampled_loop, sampled_loops
 from flexctl.verdict import sampling_rate
 from flexctl.verdict.broken_loop import break_loop
 from flexctl.verdict.margins import stability_margins
@@ -404,11 +404,12 @@ def test_a_period_without_a_sign_change_still_has_its_limit(make, monkeypatch):
     loop = make["linear"]([[1]], [[0]], [[0]], [[-4]], [[-3]])
     exact = smallest_sampling_rate(loop) or np.nan
 
-    def overflowing(loop, period, delay):
-        step = sampled_loop(loop, period, delay)
-        return step if period < 1 / exact else np.full_like(step, np.nan)
+    def overflowing(loop, periods):
+        steps = sampled_loops(loop, periods)
+        held = zip(periods, steps, strict=True)
+        return [step if period < 1 / exact else np.full_like(step, np.nan) for period, step in held]
 
-    monkeypatch.setattr(sampling_rate, "sampled_loop", overflowing)
+    monkeypatch.setattr(sampling_rate, "sampled_loops", overflowing)
     assert smallest_sampling_rate(loop) == pytest.approx(exact, rel=1e-4)
 
 

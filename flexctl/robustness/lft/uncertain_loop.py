@@ -131,6 +131,8 @@ class UncertainLoop:
     def poles(self, delta: Array) -> ComplexArray:
         """Eigenvalues (N,) under errors delta (p,), block by block."""
         A = self.matrix(delta)
+        if len(self.blocks) == 1:
+            return np.linalg.eigvals(A).astype(complex)
         values = [np.linalg.eigvals(A[np.ix_(own, own)]) for own in self.blocks]
         return np.concatenate([np.zeros(0), *values]).astype(complex)
 

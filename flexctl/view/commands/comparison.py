@@ -9,14 +9,13 @@ from rich.console import Group, RenderableType
 
 from flexctl.model import Arm
 from flexctl.verdict import TOLERANCE as COMPARED
-from flexctl.verdict import compare
+from flexctl.verdict import Comparison, compare
 from flexctl.view.comparison_rows import metric_rows, rank_of, ranked, why_unranked
 from flexctl.view.json.evaluation import comparison_json
 from flexctl.view.options import CompareOptions
 from flexctl.view.output import Result, check_target, check_targets, literal, plain_table, progress
 from flexctl.view.provenance import as_text, integration, provenance
 from flexctl.view.request import judged_on, load_arm, load_gain_set
-from flexctl.view.save import comparison_figure, write_report
 from flexctl.view.words.numbers import basis_words
 
 
@@ -45,13 +44,21 @@ def compare_designs(options: CompareOptions, model: str, words: Sequence[str]) -
         )
         if options.report:
             say("writing the report")
+            from flexctl.view.save import write_report
+
             write_report(options.report, comparison, answer, as_text(made))
     return Result(
         answer=answer,
         table=lambda: _table(answer, judged["true_arm"]),
-        figure=lambda: comparison_figure(comparison),
+        figure=lambda: _figure(comparison),
         provenance=made,
     )
+
+
+def _figure(comparison: Comparison) -> Any:
+    from flexctl.view.save import comparison_figure  # with what it needs only if it is drawn
+
+    return comparison_figure(comparison)
 
 
 def _table(answer: dict[str, Any], arm: Arm) -> RenderableType:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flexctl.checks import ComplexArray
 from flexctl.records import plain
@@ -19,8 +19,10 @@ from flexctl.robustness import (
     StiffnessMargin,
     TimeScaleMargin,
 )
-from flexctl.search import BiasAdvice, BiasRun, OfferedBias, Remedies, Remedy, Trial
 from flexctl.view.json import attributes
+
+if TYPE_CHECKING:  # most commands search nothing
+    from flexctl.search import BiasAdvice, BiasRun, OfferedBias, Remedies, Remedy, Trial
 
 
 def margin_json(margin: StiffnessMargin) -> dict[str, Any]:
