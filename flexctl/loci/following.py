@@ -23,14 +23,13 @@ import scipy.optimize
 from flexctl.checks import Array, ComplexArray
 from flexctl.loci.blocks import Pairing, Unit, column_order, hard_to_match
 from flexctl.loci.frames import BENT, NARROW, NEGLIGIBLE, ROUND_OFF, SAMPLES, SMALL
-from flexctl.loci.spectrum import Spectrum, match_by_overlap, overlaps
+from flexctl.loci.spectrum import Spectrum, match_by_overlap
 from flexctl.loci.steps import LEAST_OVERLAP, Family, Step, StepMatch, find_meeting
 
 OWN = 0.75  # least overlap of an eigenvector with itself one step on
 OTHER = 0.2  # greatest overlap with another one
 _FAR = 2.0  # times what two branches move against each other: farther apart, they do not meet
 _SAFETY = 4.0  # couplings may be so much less than the distance of branches that pass
-_BATCH = 64
 _TINY = float(np.finfo(float).tiny)
 
 
@@ -79,11 +78,7 @@ def follow_regular(steps: Sequence[Step], chords: Chords, family: Family) -> lis
 
     Every one is either followed, without a proof, or doubtful. `chords` are completed by theirs.
     """
-    matched = [
-        one
-        for first in range(0, len(steps), _BATCH)
-        for one in _match(steps[first : first + _BATCH])
-    ]
+    matched = [_match(step) for step in steps]
     for step, (order, overlap) in zip(steps, matched, strict=True):
         chords.keep(step, order, clear=bool(np.diagonal(overlap).min() > LEAST_OVERLAP))
     return [
@@ -92,22 +87,18 @@ def follow_regular(steps: Sequence[Step], chords: Chords, family: Family) -> lis
     ]
 
 
-def _match(steps: Sequence[Step]) -> list[tuple[Array, Array]]:
-    """Match steps: orders (n,), and in them the sizes (n, n) of overlaps, real on the diagonal."""
-    V0, W0, V1, W1 = (
-        np.stack(parts)
-        for parts in zip(
-            *((s.before.V, s.before.W, s.after.V, s.after.W) for s in steps), strict=True
-        )
-    )
-    found = []
-    for step, Q in zip(steps, overlaps(V0, W0, V1, W1), strict=True):
-        order = match_by_overlap(step.before, Q)
-        own = Q[:, order]
-        overlap = np.abs(own)
-        np.fill_diagonal(overlap, np.real(np.diagonal(own)))
-        found.append((order, overlap))
-    return found
+def _match(step: Step) -> tuple[Array, Array]:
+    """Match a step: the order (n,), and in it the sizes (m, n) of overlaps, real of the own ones.
+
+    Of the real eigenvalues and of upper halves of pairs, m in all.
+    """
+    first, second, m = step.before, step.after, step.before.n_real + step.before.n_pairs
+    Q = (first.W[:m] @ second.V) * (second.W @ first.V[:, :m]).T
+    order = match_by_overlap(first, Q)
+    Q = Q[:, order]
+    overlap = np.abs(Q)
+    np.fill_diagonal(overlap, np.real(np.diagonal(Q)))
+    return order, overlap
 
 
 def follow_blocks(step: Step, pairing: Pairing | None) -> StepMatch | None:

@@ -72,6 +72,7 @@ class Labels:
 
 _MENTIONED = 1e-3
 _LEAD = 1.1
+_BETWEEN = 5  # nodes between two points of the grid, which are dense where branches veer
 _SAME = 1e-9
 
 
@@ -85,8 +86,8 @@ def label_branches(branches: Branches, names_at: Callable[[float], ModeNames]) -
     The share of a state k in an eigenvalue is |w_k v_k| over the sum of all, w and v being its left
     and right eigenvectors; that of a motion is the sum over its states. Of eigenvalues that are
     followed together it is the same of the diagonal of the projector on their subspace, so that
-    each has the shares of all of them. They are found on the grid, and at all nodes between two of
-    its points where another motion takes the lead in a branch.
+    each has the shares of all of them. They are found on the grid, and at a few nodes between
+    two of its points where another motion takes the lead in a branch.
 
     Parameters
     ----------
@@ -106,7 +107,8 @@ def label_branches(branches: Branches, names_at: Callable[[float], ModeNames]) -
     leads = {k: own * _LEAD >= own.max(axis=0) for k, own in known.items()}
     for first, last in pairwise(list(known)):
         if (leads[first] != leads[last]).any():
-            known |= {k: shares(k) for k in range(first + 1, last)}
+            few = np.linspace(first + 1, last - 1, min(last - first - 1, _BETWEEN)).astype(int)
+            known |= {k: shares(k) for k in few.tolist()}
     at = sorted(known)
     return Labels(s=branches.s[at], names=names, shares=np.array([known[k] for k in at]))
 
