@@ -192,11 +192,6 @@ class Loci(Summary):
         return dominant(self.branches)
 
     @property
-    def proven(self) -> float:
-        """Part of the range [-] in which branches are proven to be continued rightly."""
-        return 1.0 - sum(b - a for a, b in self.unproven) / float(self.s[-1] - self.s[0])
-
-    @property
     def unsafe(self) -> tuple[LocusEvent, ...]:
         """Events across which branches could not be joined safely."""
         return tuple(event for event in self.events if event.kind == "unsafe")

@@ -431,12 +431,23 @@ def test_the_figure_names_its_branches():
     assert "link1's first mode in y" in words
 
 
+def said(heard):
+    return " ".join(heard.out.split())
+
+
 def test_a_person_reads_the_branches_and_what_grows_most(flexctl):
     heard = flexctl(*MOVING)
 
     assert (heard.status, heard.err) == (0, "")
     assert "The same frozen at rest" in heard.out
-    assert "All branches were continued unambiguously." in " ".join(heard.out.split())
+    assert "All branches were continued unambiguously by their eigenvectors" in said(heard)
+
+
+def test_proven_branches_need_no_remark(flexctl):
+    heard = flexctl(*MOVING, "--proven")
+
+    assert heard.status == 0
+    assert "All branches were continued unambiguously." in said(heard)
 
 
 def test_a_number_of_the_arm_is_varied(flexctl):

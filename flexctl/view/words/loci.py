@@ -50,12 +50,12 @@ def verdict_words(record: EigenvalueLoci) -> str:
 
 
 def _sure(families: Sequence[Loci]) -> str:
-    """Say how all branches were continued, and how much of it is proven."""
+    """Say how all branches were continued, and whether that is proven."""
     if not any(family.unproven for family in families):
         return "All branches were continued unambiguously."
     return (
-        "All branches were continued by their eigenvectors, without doubt but without a proof "
-        "(--proven adds it)."
+        "All branches were continued unambiguously by their eigenvectors; --proven (proven=True) "
+        "proves that no two were swapped."
     )
 
 
