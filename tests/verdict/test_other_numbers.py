@@ -1,0 +1,77 @@
+"""Verdicts of loops with other numbers against those of loops assembled with these numbers.
+
+All numbers of the arm are moved at random, with elements, whose shapes depend on none of them.
+Verdicts may differ by ten times what a change of the numbers in the last bit does, of which the
+largest of a few random ones is taken: the equations are rounded in another order.
+"""
+
+import numpy as np
+import pytest
+
+from flexctl.control.controller import design_controller, design_on
+from flexctl.loop.closed_loop import close_around, close_loop
+from flexctl.model.lookup import list_designs, load_design, load_model
+from flexctl.model.record import BasisChoice
+from flexctl.plant import assemble_plant, nonzero_numbers
+from flexctl.plant.parameters import Numbers, change_numbers, pack_numbers
+from flexctl.verdict import evaluate
+from flexctl.view.to_json import to_json
+
+OWN, TRUTH = (BasisChoice(kind="elements", order=order) for order in (1, 2))
+CHANGES = 8
+ROUND_OFF = 1e-13  # of a value itself
+UNSTEADY = ("wall_seconds", "energy_residual", "cost", "steps")
+
+
+def designs():
+    """Designs of the catalogue that have a loop, except gains given for modes."""
+    for entry in list_designs():
+        design = load_design(entry.name)
+        given = design.fast_loop and design.fast_loop.columns
+        if not (design.open_loop or design.reference.torque or given):
+            yield design.name
+
+
+def numbers_of(record, name=""):
+    """All numbers of a verdict by their place in its JSON."""
+    if isinstance(record, dict):
+        entries = record.items()
+    elif isinstance(record, list):
+        entries = enumerate(record)
+    else:
+        is_number = isinstance(record, float | int) and not isinstance(record, bool)
+        return {name: float(record)} if is_number else {}
+    parts = [numbers_of(value, f"{name}.{key}") for key, value in entries if key not in UNSTEADY]
+    return {key: value for part in parts for key, value in part.items()}
+
+
+def verdict(loop):
+    return numbers_of(to_json(evaluate(loop)))
+
+
+@pytest.mark.parametrize("name", designs())
+@pytest.mark.slow_but("hub-pd")
+def test_a_verdict_at_random_numbers_is_that_of_the_arm_that_has_them(name):
+    design, rng = load_design(name), np.random.default_rng(7)
+    arm = load_model(design.model)
+    keys = nonzero_numbers(arm)
+    x = pack_numbers(Numbers.of(arm, {}), keys) * rng.uniform(0.9, 1.1, len(keys))
+    loop = close_loop(design_controller(arm, design, OWN), arm, TRUTH)
+
+    def at(x):
+        return verdict(loop.at(dict(zip(keys, x.tolist(), strict=True))))
+
+    changed = change_numbers(Numbers.of(arm, {}), keys, dict(zip(keys, x, strict=True))).arm
+    controller = design_on(assemble_plant(changed, OWN), design)
+    expected = verdict(close_around(controller, assemble_plant(changed, TRUTH)))
+    found = at(x)
+    bits = [at(np.nextafter(x, x * rng.choice([0.0, 2.0], len(x)))) for _ in range(CHANGES)]
+
+    assert set(found) == set(expected)
+    off = {}
+    for key, value in expected.items():
+        moved = max(abs(one.get(key, value) - found[key]) for one in bits)
+        allowed = 10 * moved + ROUND_OFF * abs(value)
+        if abs(found[key] - value) > allowed:
+            off[key] = (value, found[key] - value, allowed)
+    assert not off
