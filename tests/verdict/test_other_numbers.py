@@ -49,7 +49,7 @@ def verdict(loop):
     return numbers_of(to_json(evaluate(loop)))
 
 
-@pytest.mark.parametrize("name", designs())
+@pytest.mark.parametrize("name", list(designs()))
 @pytest.mark.slow_but("hub-pd")
 def test_a_verdict_at_random_numbers_is_that_of_the_arm_that_has_them(name):
     design, rng = load_design(name), np.random.default_rng(7)
