@@ -7,6 +7,7 @@ largest of a few random ones is taken: the equations are rounded in another orde
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 from flexctl.control.controller import design_controller, design_on
 from flexctl.loop.closed_loop import close_around, close_loop
@@ -20,7 +21,7 @@ from flexctl.view.to_json import to_json
 OWN, TRUTH = (BasisChoice(kind="elements", order=order) for order in (1, 2))
 CHANGES = 8
 ROUND_OFF = 1e-13  # of a value itself
-UNSTEADY = ("wall_seconds", "energy_residual", "cost", "steps")
+LEFT_OUT = ("wall_seconds", "energy_residual", "cost", "steps", "poles")  # poles: by themselves
 
 
 def designs():
@@ -41,12 +42,20 @@ def numbers_of(record, name=""):
     else:
         is_number = isinstance(record, float | int) and not isinstance(record, bool)
         return {name: float(record)} if is_number else {}
-    parts = [numbers_of(value, f"{name}.{key}") for key, value in entries if key not in UNSTEADY]
+    parts = [numbers_of(value, f"{name}.{key}") for key, value in entries if key not in LEFT_OUT]
     return {key: value for part in parts for key, value in part.items()}
 
 
 def verdict(loop):
-    return numbers_of(to_json(evaluate(loop)))
+    evaluation = evaluate(loop)
+    return evaluation.stability.poles, numbers_of(to_json(evaluation))
+
+
+def distance(one, other):
+    """Largest distance of two sets of poles, over the largest pole."""
+    gaps = np.abs(one[:, None] - other)
+    rows, columns = scipy.optimize.linear_sum_assignment(gaps)
+    return gaps[rows, columns].max() / np.abs(one).max()
 
 
 @pytest.mark.parametrize("name", list(designs()))
@@ -63,10 +72,11 @@ def test_a_verdict_at_random_numbers_is_that_of_the_arm_that_has_them(name):
 
     changed = change_numbers(Numbers.of(arm, {}), keys, dict(zip(keys, x, strict=True))).arm
     controller = design_on(assemble_plant(changed, OWN), design)
-    expected = verdict(close_around(controller, assemble_plant(changed, TRUTH)))
-    found = at(x)
-    bits = [at(np.nextafter(x, x * rng.choice([0.0, 2.0], len(x)))) for _ in range(CHANGES)]
+    poles, expected = verdict(close_around(controller, assemble_plant(changed, TRUTH)))
+    own_poles, found = at(x)
+    bits = [at(np.nextafter(x, x * rng.choice([0.0, 2.0], len(x))))[1] for _ in range(CHANGES)]
 
+    assert distance(poles, own_poles) < 1e-9
     assert set(found) == set(expected)
     off = {}
     for key, value in expected.items():
