@@ -42,13 +42,13 @@ from flexctl.model import (
     with_values,
 )
 from flexctl.plant import (
-    STIFFNESS_ERROR,
     Evaluator,
     Plant,
     Wanted,
     assemble_plant,
     backend,
     compile_functions,
+    is_stiffness_error,
     nonzero_numbers,
 )
 from flexctl.records import Summary
@@ -150,7 +150,7 @@ class Controller(Summary):
         """
         of_design = of_design or {}
         plant = self.plant.at(of_plant) if of_plant else self.plant
-        if not (of_design or rebuilt) and all(k.startswith(STIFFNESS_ERROR) for k in of_plant):
+        if not (of_design or rebuilt) and all(map(is_stiffness_error, of_plant)):
             return replace(self, plant=plant)
         plant = plant.rebuilt() if rebuilt else plant
         self._check_chosen(of_design)
@@ -448,11 +448,9 @@ def design_controller(
     """
     arm, design = load_model(arm), load_design(design)
     check_design(arm, design)
+    free = dict.fromkeys((*nonzero_numbers(arm), *parameters))
     plant = assemble_plant(
-        arm,
-        basis or design.basis,
-        interpreted=interpreted,
-        parameters=(*nonzero_numbers(arm), *parameters),
+        arm, basis or design.basis, interpreted=interpreted, parameters=tuple(free)
     )
     return design_on(plant, design)
 

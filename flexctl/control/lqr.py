@@ -149,8 +149,18 @@ def _slycot_riccati(A: Array, B: Array, Q: Array, R: Array) -> Array:
     return slycot.sb02md(len(A), A, (G + G.T) / 2, Q, "C")[0]
 
 
+def _scipy_riccati(A: Array, B: Array, Q: Array, R: Array) -> Array:
+    try:
+        return scipy.linalg.solve_continuous_are(A, B, Q, R)
+    except (
+        np.linalg.LinAlgError,
+        ValueError,
+    ):  # its scaling may spoil the order of eigenvalues that is needed
+        return scipy.linalg.solve_continuous_are(A, B, Q, R, balanced=False)
+
+
 _SOLVERS: dict[str, Callable[[Array, Array, Array, Array], Array]] = {
-    "scipy": scipy.linalg.solve_continuous_are,
+    "scipy": _scipy_riccati,
     "slycot": _slycot_riccati,
 }
 

@@ -15,7 +15,13 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
 from flexctl.loci.blocks import join_blocks, pair_up
 from flexctl.loci.events import LocusEvent, events_of, merge_events
-from flexctl.loci.following import Chords, follow_blocks, follow_regular, look_half_way
+from flexctl.loci.following import (
+    Chords,
+    follow_blocks,
+    follow_regular,
+    keep_blocks,
+    look_half_way,
+)
 from flexctl.loci.spectrum import Spectrum, find_spectra, match_by_value
 from flexctl.loci.steps import Step, StepMatch, join_regular
 
@@ -256,9 +262,11 @@ class _Judge:
         regular = [k for k, step in enumerate(steps) if _regular(step)]
         pairings = {k: pair_up(steps[k]) for k in set(range(len(steps))).difference(regular)}
         if self.halvings:
+            for k, pairing in pairings.items():
+                keep_blocks(steps[k], pairing, self.chords)
             followed = follow_regular([steps[k] for k in regular], self.chords, self.family)
             matches = dict(zip(regular, followed, strict=True))
-            blocks = {k: follow_blocks(steps[k], pairing) for k, pairing in pairings.items()}
+            blocks = {k: follow_blocks(steps[k], own, self.chords) for k, own in pairings.items()}
             matches |= {k: match for k, match in blocks.items() if match is not None}
             if not level:
                 matches = {

@@ -7,8 +7,8 @@ are coupled by k, the root of c_ij c_ji, are
 
     (lambda_i + lambda_j)/2 +- sqrt(D(t)^2/4 + k^2):
 
-while |k| is below |D|/2 all along, the root goes around zero as D does, so that they pass each
-other as they would without coupling. Over the step their vectors turn into each other by
+as long as |k| < |D|/2, the root winds about zero as D does, and they pass each other as if they
+were not coupled. Over the step their vectors turn into each other by
 k (1/D_0 - 1/D_1), of which the overlap of both is the square. All other steps are doubtful.
 """
 
@@ -30,6 +30,7 @@ OWN = 0.75  # least overlap of an eigenvector with itself one step on
 OTHER = 0.2  # greatest overlap with another one
 _FAR = 2.0  # times what two branches move against each other: farther apart, they do not meet
 _SAFETY = 4.0  # couplings may be so much less than the distance of branches that pass
+_FINE = np.linspace(0, 1, 33)
 _TINY = float(np.finfo(float).tiny)
 
 
@@ -45,7 +46,7 @@ class Chords:
     after: dict[float, tuple[float, ComplexArray]] = field(default_factory=dict)
 
     def keep(self, step: Step, order: Array, *, clear: bool) -> None:
-        """Note how a step is matched, `order` as in `StepMatch`, or that it is not `clear`."""
+        """Store the match of a step, `order` as in `StepMatch`; forget it where it is not clear."""
         first, second = step.before, step.after
         if not clear:
             self.after.pop(first.s, None)
@@ -54,13 +55,16 @@ class Chords:
         self.after[first.s] = second.s, second.values[order]
         self.before[second.s] = first.s, first.values[np.argsort(order)]
 
-    def beside(self, step: Step, order: Array) -> tuple[Array, ComplexArray] | None:
-        """Return parameters (4,) and values (4, n): a step with its neighbours on both sides."""
+    def beside(self, step: Step, order: Array) -> tuple[Array, ComplexArray, int]:
+        """Return a step with its neighbours, as far as known: parameters (p,) and values (p, n).
+
+        The last is the index of the beginning of the step among them, 0 or 1.
+        """
         before, after = self.before.get(step.before.s), self.after.get(step.after.s)
-        if before is None or after is None:
-            return None
-        values = [before[1], step.before.values, step.after.values[order], after[1][order]]
-        return np.array([before[0], step.before.s, step.after.s, after[0]]), np.array(values)
+        nodes = [before] if before else []
+        nodes += [(step.before.s, step.before.values), (step.after.s, step.after.values[order])]
+        nodes += [(after[0], after[1][order])] if after else []
+        return np.array([s for s, _ in nodes]), np.array([x for _, x in nodes]), int(bool(before))
 
     def slope(self, spectrum: Spectrum) -> ComplexArray | None:
         """Slopes (n,) of the eigenvalues by the chords on both sides, or on one; None without."""
@@ -101,7 +105,7 @@ def _match(step: Step) -> tuple[Array, Array]:
     return order, overlap
 
 
-def follow_blocks(step: Step, pairing: Pairing | None) -> StepMatch | None:
+def follow_blocks(step: Step, pairing: Pairing | None, chords: Chords) -> StepMatch | None:
     """Follow a step with clusters, which go on as their subspaces do; `pairing` as of `pair_up`.
 
     None where a pair becomes real or the other way around, and nothing else is in doubt.
@@ -125,11 +129,24 @@ def follow_blocks(step: Step, pairing: Pairing | None) -> StepMatch | None:
     order = column_order(step, pairing)
     if columns:
         return StepMatch(order=order, doubtful=tuple(sorted(columns)))
-    return None if pairing.events else StepMatch(order=order, proven=False)
+    if pairing.events:
+        return None
+    clustered = [column for unit in units if len(unit.columns) > 1 for column in unit.columns]
+    touching = _coalescing(step, order, chords, clustered)
+    return StepMatch(order=order, doubtful=touching, proven=False)
+
+
+def keep_blocks(step: Step, pairing: Pairing | None, chords: Chords) -> None:
+    """Complete the chords by a step with clusters, where they go on as their subspaces do."""
+    if pairing is None or pairing.events:
+        chords.keep(step, np.arange(len(step.before.values)), clear=False)
+        return
+    clear = bool(np.diagonal(pairing.overlap).min() > LEAST_OVERLAP)
+    chords.keep(step, column_order(step, pairing), clear=clear)
 
 
 def look_half_way(step: Step, match: StepMatch, chords: Chords, family: Family) -> StepMatch:
-    """Doubt a step that was followed where the eigenvalues half way are not where they should be.
+    """Mark as doubtful a followed step whose eigenvalues half way differ from those expected.
 
     Something may happen between two points of the grid of which neither shows anything.
     """
@@ -156,7 +173,7 @@ def _middles(spectrum: Spectrum, units: Sequence[Unit]) -> tuple[ComplexArray, A
 
 
 def _turning(overlap: Array) -> Array:
-    """Tell of vectors (b,) whether they turn away from themselves, or into others."""
+    """Whether each vector (b,) overlaps too little with itself one step on, or with another one."""
     own = np.diagonal(overlap)
     return (own < OWN) | ((overlap > OTHER).sum(axis=1) > (own > OTHER))
 
@@ -172,7 +189,7 @@ def _passing(step: Step, order: Array, overlap: Array, chords: Chords, family: F
     assert end is not None
     slopes = step.width * start, step.width * end[order]
     m = step.before.n_real + step.before.n_pairs
-    paths = _hermite(first, second, slopes)
+    paths = _cubic(first, second, slopes)
     rough = _bent(paths)
     if rough.any():
         return StepMatch(order=order, doubtful=tuple(np.flatnonzero(rough).tolist()))
@@ -206,36 +223,43 @@ def _passing(step: Step, order: Array, overlap: Array, chords: Chords, family: F
     return StepMatch(order=order, meetings=tuple(meetings), proven=False)
 
 
-def _coalescing(step: Step, order: Array, chords: Chords) -> tuple[int, ...]:
-    """Columns of pairs that may become real and a pair again within a step, or the other way.
+def _coalescing(
+    step: Step, order: Array, chords: Chords, clustered: Sequence[int] = ()
+) -> tuple[int, ...]:
+    """Columns of eigenvalues that may coalesce and part again within a step.
 
-    The square of their half difference is a smooth function where the eigenvalues are not: it is
-    taken for a cubic with the slopes that neighbours give.
+    Two real ones become a pair and real again, a pair real and a pair again, and two pairs meet and
+    leave on both sides of where they met: flutter. The square of their difference is a smooth
+    function where they are not. It is taken for a cubic with the slopes that neighbours give, at
+    the end of the grid for a parabola, and must stay in the half plane where it begins.
     """
-    known = chords.beside(step, order)
-    if known is None:
+    s, values, k = chords.beside(step, order)
+    if len(s) < 3:
         return ()
-    (s, values), r = known, step.before.n_real
-    i = r + np.arange(step.before.n_pairs)
-    j = i + step.before.n_pairs
-    real = np.triu_indices(r, 1)
-    i, j = np.concatenate([real[0], i]), np.concatenate([real[1], j])
+    r, m = step.before.n_real, step.before.n_real + step.before.n_pairs
+    i, j = np.triu_indices(m, 1)
+    i = np.concatenate([i, np.arange(r, m)])
+    j = np.concatenate([j, np.arange(r, m) + step.before.n_pairs])
+    if len(clustered):
+        apart = ~(np.isin(i, clustered) | np.isin(j, clustered))
+        i, j = i[apart], j[apart]
     D = values[:, i] - values[:, j]
-    square = (D**2).real
-    chord = np.diff(square, axis=0) / np.diff(s)[:, None]
-    h = np.diff(s)[:, None]
-    slopes = (chord[1:] * h[:-1] + chord[:-1] * h[1:]) / (h[1:] + h[:-1]) * h[1]
-    way = _hermite(square[1], square[2], (slopes[0], slopes[1]))
-    stays = (D[1] * D[2].conj()).real > 0  # those that pass each other are judged as such
-    turns = stays & (way * square[1] < 0).any(axis=0)
+    square, h = D**2, np.diff(s)[:, None]
+    chord = np.diff(square, axis=0) / h
+    slopes = (chord[1:] * h[:-1] + chord[:-1] * h[1:]) / (h[1:] + h[:-1])
+    first = slopes[0] if k else 2 * chord[0] - slopes[0]
+    last = slopes[k] if k < len(slopes) else 2 * chord[k] - slopes[-1]
+    path = _cubic(square[k], square[k + 1], (first * h[k], last * h[k]), _FINE)
+    stays = (D[k] * D[k + 1].conj()).real > 0  # those that pass each other are judged as such
+    turns = stays & ((path * square[k].conj()).real < 0).any(axis=0)
     return tuple(sorted({*i[turns].tolist(), *j[turns].tolist()}))
 
 
 def _round_off(step: Step, order: Array, i: Array, j: Array) -> Array:
     """Size (k,) of the coupling of pairs that round-off makes, in units that balance it."""
-    ends = (step.before, slice(None)), (step.after, order)
-    noise = [end.norm * np.sqrt(c[i] * c[j]) for end, at in ends for c in [end.condition[at]]]
-    return ROUND_OFF * np.maximum(*noise)
+    before, after = step.before.condition, step.after.condition[order]
+    first = step.before.norm * np.sqrt(before[i] * before[j])
+    return ROUND_OFF * np.maximum(first, step.after.norm * np.sqrt(after[i] * after[j]))
 
 
 def _near(
@@ -257,17 +281,20 @@ def _near(
 
 
 def _bent(paths: ComplexArray) -> Array:
-    """Tell of ways (5, n) whether they are far from straight, (n,): A may be rough there."""
+    """Whether each path (5, n) is off its chord by more than `BENT`: A may be rough there."""
     straight = paths[0] + SAMPLES[:, None] * (paths[-1] - paths[0])
     size = np.abs(paths).max(axis=0)
     return np.abs(paths - straight).max(axis=0) > BENT * np.maximum(size, SMALL * size.max())
 
 
-def _hermite(
-    first: ComplexArray, second: ComplexArray, slopes: tuple[ComplexArray, ComplexArray]
+def _cubic(
+    first: ComplexArray,
+    second: ComplexArray,
+    slopes: tuple[ComplexArray, ComplexArray],
+    samples: Array = SAMPLES,
 ) -> ComplexArray:
-    """Values (5, n) at the samples of a step of cubics with these ends and slopes over it."""
-    t = SAMPLES[:, None]
+    """Values (p, n) at samples (p,) of a step of cubics with these ends and slopes over it."""
+    t = samples[:, None]
     chord = second - first
     bow = (1 - t) * (slopes[0] - chord) - t * (slopes[1] - chord)
     return first + t * chord + t * (1 - t) * bow

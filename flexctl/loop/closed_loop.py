@@ -22,11 +22,11 @@ from flexctl.loop.measurement import Measurement, make_measurement, measure_sign
 from flexctl.loop.setup import default_truth
 from flexctl.model import DESIGN_TABLES, Arm, BasisChoice, load_model, pick_basis
 from flexctl.plant import (
-    STIFFNESS_ERROR,
     Plant,
     ShapeChange,
     assemble_plant,
     followed_range,
+    is_stiffness_error,
     kept_shape_error,
     missing_terms,
     nonzero_numbers,
@@ -119,6 +119,8 @@ class ClosedLoop(Summary):
         20.0
         """
         checks.kind("values", values, Mapping)
+        for key in values:
+            checks.kind("values", key, str, hint="keys of the files")
         if shapes not in get_args(ShapesChoice):
             expected = " or ".join(map(repr, get_args(ShapesChoice)))
             raise InputError(f"shapes: expected {expected}, got {shapes!r}")
@@ -127,7 +129,7 @@ class ClosedLoop(Summary):
         for key, x in values.items():
             if key not in of_truth:
                 (of_design if key.split(".")[0] in DESIGN_TABLES else of_plant)[key] = x
-        own = {key: x for key, x in of_plant.items() if not key.startswith(STIFFNESS_ERROR)}
+        own = {key: x for key, x in of_plant.items() if not is_stiffness_error(key)}
         own |= {key.removeprefix(_OF_TRUTH): x for key, x in of_truth.items()}
         truth = self.truth.at(own) if own else self.truth
         rebuilt = shapes == "rebuilt"

@@ -96,4 +96,4 @@ class Arm(FileRecord):
                     yield key, f"a joint (one of: {', '.join(self.joints)})", Unquoted(joint)
 
 
-_RESERVED = {"gravity", "base", "payload", "truth", "link", "links"}  # first words of settings
+_RESERVED = {"gravity", "base", "payload", "truth", "link", "links", "stiffness_error"}  # in keys

@@ -29,7 +29,12 @@ from flexctl.plant.modal_analysis import (
     tip_loads,
 )
 from flexctl.plant.operations import Operations, count_operations, count_written_out, lower_triangle
-from flexctl.plant.parameters import STIFFNESS_ERROR, known_numbers, nonzero_numbers
+from flexctl.plant.parameters import (
+    STIFFNESS_ERROR,
+    is_stiffness_error,
+    known_numbers,
+    nonzero_numbers,
+)
 from flexctl.plant.plant import Plant, assemble_plant
 from flexctl.plant.python_control import state_space
 from flexctl.plant.sliding import followed_range
@@ -62,6 +67,7 @@ __all__ = [
     "find_equilibrium",
     "followed_range",
     "inspect_arm",
+    "is_stiffness_error",
     "kept_shape_error",
     "known_numbers",
     "linear_model",

@@ -56,6 +56,11 @@ def known_numbers(arm: Arm) -> dict[str, _Path]:
     return {_name(arm, path): path for path in _paths(arm)}
 
 
+def is_stiffness_error(name: str) -> bool:
+    """Whether a key names errors of a model's stiffness."""
+    return _belongs(name, STIFFNESS_ERROR)
+
+
 def nonzero_numbers(arm: Arm) -> tuple[str, ...]:
     """Names of those that are not zero: zeros belong to the structure."""
     return tuple(name for name, path in known_numbers(arm).items() if number_at(arm, path))
@@ -194,6 +199,12 @@ def change_numbers(
     for key, value in values.items():
         own = [name for name in known if _belongs(name, key)]
         if not set(own) & set(names) and (own or key != STIFFNESS_ERROR):
+            zero = not any(number_at(numbers, known[name]) for name in own)
+            if own and zero and not is_stiffness_error(key):
+                raise InputError(
+                    f"{key}: expected a number that is not zero in the loop, where it belongs to "
+                    "the structure; assemble the arm anew, or with a small value in its file"
+                )
             hint = nearest(key, _keys({name: known[name] for name in names}))
             raise InputError(
                 f"values: expected numbers of {numbers.arm.name} that are free ({hint}), got "
@@ -217,9 +228,9 @@ _ABOVE_ZERO = ("EI", "GJ", "stiffness", "rotor_inertia", "mass_per_length")
 
 def _require_possible(name: str, value: float) -> None:
     """Refuse a number that no arm has."""
-    if name.startswith("gravity") or ".com[" in name:
+    if name.startswith("gravity[") or ".com[" in name:
         return
-    if name.startswith(STIFFNESS_ERROR):
+    if is_stiffness_error(name):
         if value <= -1:
             raise InputError(f"{name}: expected a number above -1, got {value:g}")
         return

@@ -31,6 +31,7 @@ from flexctl.plant.parameters import (
     blank_numbers,
     change_numbers,
     expand_names,
+    is_stiffness_error,
     pack_numbers,
     with_symbols,
 )
@@ -144,7 +145,7 @@ class Plant(Summary):
     @property
     def has_free_errors(self) -> bool:
         """Whether errors of the stiffness are free numbers."""
-        return any(name.startswith(STIFFNESS_ERROR) for name in self.parameters)
+        return any(map(is_stiffness_error, self.parameters))
 
     @cached_property
     def numbers(self) -> Array:
@@ -243,7 +244,7 @@ class Plant(Summary):
         """Return the model without errors of its stiffness, from which gains are designed."""
         if not self.has_free_errors and not any(self.stiffness_error.values()):
             return self
-        names = tuple(k for k in self.parameters if not k.startswith(STIFFNESS_ERROR))
+        names = tuple(k for k in self.parameters if not is_stiffness_error(k))
         errors = dict.fromkeys(self.stiffness_error, 0.0)
         return replace(self, parameters=names, stiffness_error=errors)
 

@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control import Controller, share_law
 from flexctl.errors import ComputationError, DesignError, FlexctlError, InputError, RunError
@@ -258,6 +259,7 @@ def evaluate_many(loop: ClosedLoop, values: Sequence[Mapping[str, ArrayLike]]) -
     """
     require_loop(loop)
     require_motion(loop.controller.design)
+    checks.kind("values", values, list, tuple, hint="one set of numbers per verdict")
     loops, failed = dict[int, ClosedLoop](), dict[int, Evaluation]()
     for k, given in enumerate(values):
         try:
@@ -426,6 +428,12 @@ def _explain(error: RunError, stability: Stability | None) -> str:
         return words
     worst = int(stability.path_abscissa.argmax())
     rate, at = stability.path_abscissa[worst], stability.path_t[worst]
+    final = stability.spectral_abscissa
+    if rate <= 0 < final:
+        return (
+            f"{words}; held still at the final pose it is unstable, a disturbance grows at "
+            f"{final:.3g} 1/s"
+        )
     if rate <= 0:
         still = "the loop is stable" if rate < 0 else "no disturbance grows"
         return (

@@ -15,6 +15,10 @@ def assert_same(followed, proven):
     off = np.abs(first[at] - second).max(axis=1) / np.where(size > 0, size, 1.0)
     worst = max(sure, key=lambda k: off[k], default=0)
     assert not sure or off[worst] < 1e-9, f"branch {worst} is off by {off[worst]:.3g} of itself"
+    stretches = [(event.start, event.end) for event in proven.unsafe]
+    edge = 1e-6 * span
+    for event in followed.unsafe:  # nothing is in doubt that the proof joins
+        assert any(a - edge <= event.start and event.end <= b + edge for a, b in stretches)
     _assert_alike(_events(followed), _events(proven), span)
     _assert_alike(_crossings(followed), _crossings(proven), span)
     _assert_alike(

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 from flexctl.errors import InputError
 from flexctl.loci import branches
@@ -380,6 +381,61 @@ def test_a_grid_that_does_not_ascend_is_refused(follow, grid):
 def test_a_matrix_that_is_not_finite_is_refused_with_its_parameter(follow):
     with pytest.raises(InputError, match=r"A\(0.5\)"):
         follow(lambda s: np.array([[np.inf if s == 0.5 else s]]), np.linspace(0, 1, 3))
+
+
+WINDOWS = [(0.15, 0.2), (0.03, 0.06), (0.3, 0.33), (0.26, 0.3), (0.4, 0.45), (0.94, 0.97)]
+
+
+def split(d):
+    """A pair that is real, and unstable, where d > 0."""
+    return np.array([[-0.02, d], [1.0, -0.02]])
+
+
+def flutter(d):
+    """Two pairs at 2 rad/s that flutter where d > 0."""
+    K = np.array([[4.0, -d], [1.0, 4.0]])
+    return np.block([[np.zeros((2, 2)), np.eye(2)], [-K, -0.01 * np.eye(2)]])
+
+
+UNSTABLE = {
+    "beside a cluster": lambda d: scipy.linalg.block_diag(split(d), -5 * np.eye(2)),
+    "alone": split,
+    "of two pairs": flutter,
+}
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("make", UNSTABLE.values(), ids=UNSTABLE.keys())
+def test_what_happens_within_a_step_is_seen(make, window):
+    def family(s):
+        return make(-10 * (s - window[0]) * (s - window[1]))
+
+    grid = np.linspace(0, 1, 5)
+    followed, proven = (branches.follow(family, grid, proven=way) for way in (False, True))
+
+    assert kinds(followed) == kinds(proven)
+    inside = (followed.s > window[0]) & (followed.s < window[1])
+    assert inside.any()
+    assert followed.n_matrices < proven.n_matrices
+
+
+def test_a_pulse_that_no_point_of_the_grid_shows_is_seen_half_way():
+    def family(s):
+        return oscillators((1 + np.exp(-(((s - 0.625) / 0.02) ** 2)), 0.1), (9.0, 0.1))
+
+    found = branches.follow(family, np.linspace(0, 1, 5))
+
+    assert found.values.imag.max(initial=0, where=np.abs(found.values) < 5) > 1.9
+
+
+def test_what_is_followed_is_unproven_and_what_is_proven_is_not():
+    def family(s):
+        return oscillators((1 + s, 0.01), (5.0, 0.01))
+
+    grid = np.linspace(0, 1, 5)
+
+    assert branches.follow(family, grid).unproven == ((0.0, 1.0),)
+    assert branches.follow(family, grid, proven=True).unproven == ()
 
 
 def random_quadratic(seed):

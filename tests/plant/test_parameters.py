@@ -86,7 +86,7 @@ def test_values_share_the_functions(pair):
         (
             ("payload.mass",),
             {"payload.inertia": (0, 0, 0)},
-            "expected numbers of single-link-hub that are free",
+            "payload.inertia: expected a number that is not zero in the loop",
         ),
         (NAMES[:2], {"payload.inertia": 0.1}, "payload.inertia"),
         (NAMES[:2], {"payload.mass": np.nan}, "payload.mass"),

@@ -45,9 +45,10 @@ RESTED = _Rested("resting")
 TOLERANCE = SimpleNamespace(not_computed={})
 
 
-def frozen(*rates):
+def frozen(*rates, final=-1.0):
     rates = np.array(rates)
-    return SimpleNamespace(path_abscissa=rates, path_t=np.linspace(0, 0.6, len(rates)))
+    times = np.linspace(0, 0.6, len(rates))
+    return SimpleNamespace(path_abscissa=rates, path_t=times, spectral_abscissa=final)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +58,7 @@ def frozen(*rates):
         (frozen(-3.0, 0.25, -0.75), ("0.25 1/s", "t = 0.3 s"), ("the loop is stable",)),
         (frozen(2.5, 1.25, 0.75), ("2.5 1/s", "t = 0 s"), ("the loop is stable",)),
         (frozen(-3.0, -1.25, -2.0), ("the loop is stable",), ("1/s",)),
+        (frozen(-3.0, -1.25, final=7.5), ("the final pose", "7.5 1/s"), ("the loop is stable",)),
         (frozen(-3.0, 0.0, -2.0), ("no disturbance grows",), ("1/s", "the loop is stable")),
         (frozen(-3.0, np.nan, 2.0), (), ("held still",)),
         (None, (), ("held still",)),
