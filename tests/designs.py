@@ -1,6 +1,7 @@
 """Designs to make controllers of."""
 
 from flexctl.model.design import Design
+from flexctl.model.lookup import list_designs, load_design
 
 WEIGHTS = {"joint_error": 300.0, "joint_rate": 0.3, "strain_energy": 1.0, "kinetic_energy": 1.0}
 WEIGHTS |= {"effort": 1e-4}
@@ -21,3 +22,12 @@ def make_design(start, end, method="decoupling", **tables):
     table |= {"method": method, "reference": reference}
     table |= {} if method in ("feedforward", "torque") else {"gains": {"Gp": [100.0], "Gv": [20.0]}}
     return Design.model_validate(table | tables)
+
+
+def designs_with_a_loop():
+    """Names of the catalogue's designs that have a loop, except gains given for modes."""
+    for entry in list_designs():
+        design = load_design(entry.name)
+        given = design.fast_loop and design.fast_loop.columns
+        if not (design.open_loop or design.reference.torque or given):
+            yield entry.name

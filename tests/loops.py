@@ -2,6 +2,7 @@
 
 import numpy as np
 import scipy.integrate
+import scipy.optimize
 
 from flexctl.control.controller import design_controller
 from flexctl.loop.closed_loop import close_loop
@@ -115,3 +116,10 @@ class Stepper:
         n = self.n
         a = self.truth.forward_dynamics(x[:n], x[n : 2 * n], tau)
         return np.concatenate([x[n : 2 * n], a, z_rate])
+
+
+def pole_distance(one, other):
+    """Largest distance of two sets of poles, over the largest pole."""
+    gaps = np.abs(one[:, None] - other)
+    rows, columns = scipy.optimize.linear_sum_assignment(gaps)
+    return gaps[rows, columns].max() / np.abs(one).max()

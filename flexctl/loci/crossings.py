@@ -13,6 +13,7 @@ import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.loci.branches import Branches, Range, follow
+from flexctl.loci.following import cubic
 from flexctl.loci.sources import Source
 from flexctl.loop import ON_AXIS
 
@@ -132,12 +133,10 @@ def _beyond(s: Array, real: Array, sides: Array) -> Array:
         return np.zeros_like(real[1:])
     with np.errstate(invalid="ignore"):  # a multiplier of zero has an infinite rate
         slopes = np.gradient(real, s, axis=0)
-        h, t = np.diff(s)[:, None], _INSIDE[:, None, None]
-        chord = np.diff(real, axis=0)
-        bow = (1 - t) * (h * slopes[:-1] - chord) - t * (h * slopes[1:] - chord)
-        way = (real[:-1] + t * chord + t * (1 - t) * bow) * sides[:-1]
-    farthest = way.argmin(axis=0)
-    crosses = (sides[:-1] == sides[1:]) & (way.min(axis=0) < 0)
+        h = np.diff(s)[:, None]
+        path = cubic(real[:-1], real[1:], (h * slopes[:-1], h * slopes[1:]), _INSIDE) * sides[:-1]
+    farthest = path.argmin(axis=0)
+    crosses = (sides[:-1] == sides[1:]) & (path.min(axis=0) < 0)
     return np.where(crosses, _INSIDE[farthest], 0.0)
 
 
@@ -194,11 +193,16 @@ class _Bracket:
                 known[s] = at(s)
             return self._rate(s, known[s]).real
 
+        ends = [real(s) for s in self.s]
+        if ends[0] * ends[1] > 0:  # one of a cluster, whose mean alone crosses: beside a node
+            return self.s[int(abs(ends[1]) < abs(ends[0]))]
         root: Any = scipy.optimize.brentq(real, *self.s, xtol=exact)
         real(float(root))
         return float(root)
 
     def _followed(self, s: float) -> complex:
+        if s in self.s:
+            return self.values[self.s.index(s)]
         part = follow(self.matrix, np.array([self.s[0], s, self.s[1]]), proven=self.proven)
         k = int(np.abs(part.values[0] - self.values[0]).argmin())
         return complex(part.at(np.array([s]))[0, k])

@@ -15,14 +15,22 @@ k (1/D_0 - 1/D_1), of which the overlap of both is the square. All other steps a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.loci.blocks import Pairing, Unit, column_order, hard_to_match
-from flexctl.loci.frames import BENT, NARROW, NEGLIGIBLE, ROUND_OFF, SAMPLES, SMALL
+from flexctl.loci.frames import (
+    BENT,
+    NARROW,
+    NEGLIGIBLE,
+    ROUND_OFF,
+    SAMPLES,
+    SMALL,
+    least_distance,
+)
 from flexctl.loci.spectrum import Spectrum, match_by_overlap
 from flexctl.loci.steps import LEAST_OVERLAP, Family, Step, StepMatch, find_meeting
 
@@ -34,16 +42,16 @@ _FINE = np.linspace(0, 1, 33)
 _TINY = float(np.finfo(float).tiny)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Chords:
     """Eigenvalues at the next parameters on both sides, in the order of the spectrum between.
 
-    `before` and `after` have for a parameter the next one and the eigenvalues (n,) there, as far
-    as they could be matched.
+    They are kept as steps are matched. `before` and `after` have for a parameter the next one and
+    the eigenvalues (n,) there, as far as they could be matched.
     """
 
-    before: dict[float, tuple[float, ComplexArray]] = field(default_factory=dict)
-    after: dict[float, tuple[float, ComplexArray]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.before: dict[float, tuple[float, ComplexArray]] = {}
+        self.after: dict[float, tuple[float, ComplexArray]] = {}
 
     def keep(self, step: Step, order: Array, *, clear: bool) -> None:
         """Store the match of a step, `order` as in `StepMatch`; forget it where it is not clear."""
@@ -118,10 +126,10 @@ def follow_blocks(step: Step, pairing: Pairing | None, chords: Chords) -> StepMa
     doubtful = _turning(overlap)
     i, j = np.nonzero(np.triu(np.ones_like(overlap), 1))
     D = np.stack([first[i] - first[j], second[i] - second[j]])
-    least, motion = _least(D)[0], np.abs(D[1] - D[0])
+    least, motion = least_distance(D)[0], np.abs(D[1] - D[0])
     spread = np.maximum(a, b)
-    room = least - spread[i] - spread[j] - motion / 4  # their ways may be bent
-    coupling = np.sqrt(overlap[i, j]) * np.abs(D[0] * D[1]) / np.maximum(motion, _TINY)
+    room = least - spread[i] - spread[j] - motion / 4  # their paths may be bent
+    coupling = _coupling(overlap[i, j], D)
     passing = (D[0] * D[1].conj()).real < np.abs(D[0] * D[1]) / 2
     close = (room <= 0) | (passing & (_SAFETY * coupling > room))
     doubtful[i[close]] = doubtful[j[close]] = True
@@ -189,7 +197,7 @@ def _passing(step: Step, order: Array, overlap: Array, chords: Chords, family: F
     assert end is not None
     slopes = step.width * start, step.width * end[order]
     m = step.before.n_real + step.before.n_pairs
-    paths = _cubic(first, second, slopes)
+    paths = cubic(first, second, slopes)
     rough = _bent(paths)
     if rough.any():
         return StepMatch(order=order, doubtful=tuple(np.flatnonzero(rough).tolist()))
@@ -200,11 +208,9 @@ def _passing(step: Step, order: Array, overlap: Array, chords: Chords, family: F
     if not len(i):
         return StepMatch(order=order, proven=False)
     D = paths[:, i] - paths[:, j]
-    least, error = _least(D)
-    motion = np.abs(D[-1] - D[0])
+    least, error = least_distance(D)
     size = np.minimum(np.abs(first[i]), np.abs(first[j]))
-    turned = np.sqrt(overlap[i, j])
-    coupling = turned * np.abs(D[0] * D[-1]) / np.maximum(motion, _TINY)
+    coupling = _coupling(overlap[i, j], D)
     negligible = coupling <= _round_off(step, order, i, j) + NEGLIGIBLE * size
     passing = ((D * D[0].conj()).real < np.abs(D * D[0]) / 2).any(axis=0)
     room = np.maximum(least - error, 0.0)
@@ -217,7 +223,7 @@ def _passing(step: Step, order: Array, overlap: Array, chords: Chords, family: F
     meetings = []
     for a, b in zip(i[met].tolist(), j[met].tolist(), strict=True):
         meeting = find_meeting(step, (a, b), (paths[:, a], paths[:, b]), family)
-        if meeting is None:  # they pass each other by, or their ways are not known well enough
+        if meeting is None:  # they pass each other by, or their paths are not known well enough
             return StepMatch(order=order, doubtful=(a, b), proven=False)
         meetings.append(meeting)
     return StepMatch(order=order, meetings=tuple(meetings), proven=False)
@@ -249,10 +255,17 @@ def _coalescing(
     slopes = (chord[1:] * h[:-1] + chord[:-1] * h[1:]) / (h[1:] + h[:-1])
     first = slopes[0] if k else 2 * chord[0] - slopes[0]
     last = slopes[k] if k < len(slopes) else 2 * chord[k] - slopes[-1]
-    path = _cubic(square[k], square[k + 1], (first * h[k], last * h[k]), _FINE)
+    path = cubic(square[k], square[k + 1], (first * h[k], last * h[k]), _FINE)
     stays = (D[k] * D[k + 1].conj()).real > 0  # those that pass each other are judged as such
     turns = stays & ((path * square[k].conj()).real < 0).any(axis=0)
     return tuple(sorted({*i[turns].tolist(), *j[turns].tolist()}))
+
+
+def _coupling(overlap: Array, D: ComplexArray) -> Array:
+    """Couplings (k,) by which vectors at distances D (p, k) turn into each other in a step."""
+    motion = np.maximum(np.abs(D[-1] - D[0]), _TINY)
+    with np.errstate(over="ignore"):  # of those that do not move it is not known
+        return np.sqrt(overlap) * np.abs(D[0] * D[-1]) / motion
 
 
 def _round_off(step: Step, order: Array, i: Array, j: Array) -> Array:
@@ -287,23 +300,14 @@ def _bent(paths: ComplexArray) -> Array:
     return np.abs(paths - straight).max(axis=0) > BENT * np.maximum(size, SMALL * size.max())
 
 
-def _cubic(
+def cubic(
     first: ComplexArray,
     second: ComplexArray,
     slopes: tuple[ComplexArray, ComplexArray],
     samples: Array = SAMPLES,
 ) -> ComplexArray:
-    """Values (p, n) at samples (p,) of a step of cubics with these ends and slopes over it."""
-    t = samples[:, None]
+    """Values (p, ..) at samples (p,) of a step of cubics with these ends and slopes (..)."""
+    t = samples.reshape(-1, *(1,) * first.ndim)
     chord = second - first
     bow = (1 - t) * (slopes[0] - chord) - t * (slopes[1] - chord)
     return first + t * chord + t * (1 - t) * bow
-
-
-def _least(D: ComplexArray) -> tuple[Array, Array]:
-    """Least of distances D (5, k), straight between samples, and its error."""
-    start, way = D[:-1], np.diff(D, axis=0)
-    square = np.maximum(np.abs(way) ** 2, _TINY)
-    t = np.clip(-(start * way.conj()).real / square, 0, 1)
-    least = np.abs(start + t * way).min(axis=0)
-    return least, np.abs(np.diff(way, axis=0)).max(axis=0, initial=0.0) / 4

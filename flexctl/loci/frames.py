@@ -171,12 +171,17 @@ def nearest_distance(centres: ComplexArray) -> tuple[Array, Array]:
     Between samples a difference of centres is off a straight line by an eighth of its second
     difference; of the greatest one a quarter is taken.
     """
-    D = centres[:, :, :, None] - centres[:, :, None, :]
-    start, way = D[:, :-1], np.diff(D, axis=1)
-    along = -(start * way.conj()).real
-    square = np.maximum(np.abs(way) ** 2, np.finfo(float).tiny)
-    least = np.abs(start + np.clip(along / square, 0, 1) * way).min(axis=1)
-    return least, np.abs(np.diff(way, axis=1)).max(axis=1) / 4
+    samples = np.moveaxis(centres, 1, 0)
+    return least_distance(samples[:, :, :, None] - samples[:, :, None, :])
+
+
+def least_distance(D: ComplexArray) -> tuple[Array, Array]:
+    """Least of distances D (p, ..), straight between p samples, and its error, (..) each."""
+    start, path = D[:-1], np.diff(D, axis=0)
+    along = -(start * path.conj()).real
+    square = np.maximum(np.abs(path) ** 2, np.finfo(float).tiny)
+    least = np.abs(start + np.clip(along / square, 0, 1) * path).min(axis=0)
+    return least, np.abs(np.diff(path, axis=0)).max(axis=0, initial=0.0) / 4
 
 
 def bent(centres: ComplexArray) -> Array:

@@ -148,12 +148,7 @@ class GainCrossovers:
     lag: Array
 
 
-def gain_crossovers(cut: BrokenLoop, channels: Sequence[int]) -> GainCrossovers:
-    """Find all unit-gain points of some channels, with the others closed."""
-    return crossovers_of_sets(cut, [channels])[0]
-
-
-def crossovers_of_sets(cut: BrokenLoop, sets: Sequence[Sequence[int]]) -> list[GainCrossovers]:
+def gain_crossovers(cut: BrokenLoop, sets: Sequence[Sequence[int]]) -> list[GainCrossovers]:
     """Find all unit-gain points of several sets of channels, each with the others closed."""
     found = [crossover_candidates(cut, channels) for channels in sets]
     owner = np.repeat(np.arange(len(sets)), [len(start) for start, _ in found])

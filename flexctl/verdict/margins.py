@@ -16,7 +16,7 @@ from flexctl.loop import (
 )
 from flexctl.records import Summary
 from flexctl.robustness import first_crossing
-from flexctl.verdict.broken_loop import BrokenLoop, GainCrossovers, break_loop, crossovers_of_sets
+from flexctl.verdict.broken_loop import BrokenLoop, GainCrossovers, break_loop, gain_crossovers
 from flexctl.verdict.delay_margin import continuous_delay, may_miss_bands, sampled_delay
 from flexctl.verdict.disk_margin import disk_margin
 
@@ -80,7 +80,7 @@ def stability_margins(loop: ClosedLoop | LinearLoop) -> StabilityMargins:
     Gains are the real errors at which an eigenvalue reaches the limit of stability, phase and delay
     margins follow from the unit-gain frequencies, both from eigenvalue problems without a grid;
     delay margins of a sampled loop, where fractions of a sample change the hold, from its
-    one-sample map; the disk margin from the closed loop on a grid of frequencies.
+    one-sample map; the disk margin from Hamiltonian eigenvalues, see `disk_margin`.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def stability_margins(loop: ClosedLoop | LinearLoop) -> StabilityMargins:
     sets = [[j] for j in range(cut.m)]
     if cut.m > 1 and loop.sample_time is None:
         sets.append(list(range(cut.m)))
-    crossovers = crossovers_of_sets(cut, sets)
+    crossovers = gain_crossovers(cut, sets)
     delays = np.array([_delay(loop, [j], crossovers[j]) for j in range(cut.m)])
     disk, at = disk_margin(cut)
     with np.errstate(divide="ignore"):

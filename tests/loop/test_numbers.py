@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.optimize
 
 import flexctl
 from flexctl.errors import InputError
@@ -11,7 +10,6 @@ from flexctl.model import (
     DESIGN_TABLES,
     BasisChoice,
     apply_settings,
-    list_designs,
     load_design,
     load_model,
     with_value,
@@ -20,19 +18,11 @@ from flexctl.plant import assemble_plant, find_compiler, library_cache, nonzero_
 from flexctl.plant.parameters import Numbers, change_numbers, known_numbers, number_at
 from flexctl.simulation import simulate
 from tests.arms import wrong_plant
-from tests.designs import make_design
+from tests.designs import designs_with_a_loop, make_design
+from tests.loops import pole_distance
 
 FINE, COARSE = (BasisChoice(kind="elements", order=order) for order in (2, 1))
 SLANTED = ("gravity=[0.3, -1.2, -2.0]",)
-
-
-def catalogue():
-    """Designs of the catalogue that have a loop, except gains given for modes."""
-    for entry in list_designs():
-        design = load_design(entry.name)
-        given = design.fast_loop and design.fast_loop.columns
-        if not (design.open_loop or design.reference.torque or given):
-            yield entry.name
 
 
 def close(arm, design, free):
@@ -50,14 +40,7 @@ def changed(arm, values):
     return change_numbers(Numbers.of(arm, {}), nonzero_numbers(arm), values).arm
 
 
-def distance(one, other):
-    """Largest distance of two sets of poles, over the largest pole."""
-    gaps = np.abs(one[:, None] - other)
-    rows, columns = scipy.optimize.linear_sum_assignment(gaps)
-    return gaps[rows, columns].max() / np.abs(one).max()
-
-
-@pytest.mark.parametrize("name", list(catalogue()))
+@pytest.mark.parametrize("name", list(designs_with_a_loop()))
 def test_poles_at_random_numbers_are_those_of_the_arm_that_has_them(name):
     design, random = load_design(name), np.random.default_rng(len(name))
     arm = load_model(design.model)
@@ -70,7 +53,7 @@ def test_poles_at_random_numbers_are_those_of_the_arm_that_has_them(name):
     final, start = found.controller.reference.final, found.controller.reference.start
     for joints, weight in ((final, found.controller.final_second_loop_weight), (start, 0.0)):
         ours, theirs = (linearise_loop(loop, joints, weight).poles for loop in (found, expected))
-        assert distance(theirs, ours) < 1e-9
+        assert pole_distance(theirs, ours) < 1e-9
 
 
 OTHERS = {
@@ -124,8 +107,8 @@ def test_gains_of_a_riccati_equation_follow_their_weights():
     final = design.reference.to
     ours, theirs = (linearise_loop(loop, final, 1.0).poles for loop in (found, expected))
 
-    assert distance(theirs, ours) < 1e-9
-    assert distance(theirs, linearise_loop(close(arm, design, True), final, 1.0).poles) > 1e-6
+    assert pole_distance(theirs, ours) < 1e-9
+    assert pole_distance(theirs, linearise_loop(close(arm, design, True), final, 1.0).poles) > 1e-6
 
 
 @pytest.mark.parametrize("name", ["rrp-stiff-decoupling", "subudhi-morris-decoupling"])
@@ -142,8 +125,8 @@ def test_errors_of_the_stiffness_are_those_of_the_law_alone(name):
     final = design.reference.to
     ours, theirs = (linearise_loop(one, final, 1.0).poles for one in (found, expected))
 
-    assert distance(theirs, ours) < 1e-9
-    assert distance(theirs, linearise_loop(loop, final, 1.0).poles) > 1e-6
+    assert pole_distance(theirs, ours) < 1e-9
+    assert pole_distance(theirs, linearise_loop(loop, final, 1.0).poles) > 1e-6
     assert found.truth is loop.truth
     assert found.controller.feedback is right.feedback
     assert found.shape_error is None

@@ -79,7 +79,7 @@ def test_all_places_of_size_one_are_found_with_their_lags(make, channels, sample
     loop = coupled(make, **sampled)
     top = np.pi / T if sampled else 100.0
     expected = scanned(loop_gain(loop, channels), np.geomspace(1e-2, top * (1 - 1e-9), 500))
-    found = gain_crossovers(break_loop(loop), channels)
+    found = gain_crossovers(break_loop(loop), [channels])[0]
 
     assert len(expected) >= 1
     np.testing.assert_allclose(found.frequency, expected[:, 0], rtol=1e-8)
@@ -94,7 +94,7 @@ def test_loci_are_eigenvalues_of_the_loop_gain(make):
 
 
 def test_a_double_integrator_has_one_place_in_closed_form(make):
-    found = gain_crossovers(double_integrator(make), [0])
+    found = gain_crossovers(double_integrator(make), [[0]])[0]
     np.testing.assert_allclose(found.frequency, [GOLDEN], rtol=1e-12)
     np.testing.assert_allclose(found.lag, [np.arctan(GOLDEN)], rtol=1e-12)
     w, reach = crossover_candidates(double_integrator(make), [0])
@@ -121,7 +121,7 @@ def test_a_place_that_is_found_twice_is_one_and_one_that_is_none_is_left_out(mak
     assert len(polished(double_integrator(make), start, 1e-4 * start)) == 1
     weak = break_loop(make["linear"]([[1]], [[0.5]], [[4]], [[-0.1]], [[-0.1]]))  # |L| < 0.3
     assert len(polished(weak, np.array([1.0, 2.0, 3.0]), np.full(3, 1e-3))) == 0
-    found = gain_crossovers(weak, [0])
+    found = gain_crossovers(weak, [[0]])[0]
     assert len(found.frequency) == len(found.lag) == 0
 
 
@@ -190,7 +190,7 @@ def test_a_place_next_to_an_undamped_pole_is_found_and_limits_the_delay(share, r
     d, delay = place_above_the_last(share)
     assert damping_of_the_last(share, 0.999 * delay) < 0 < damping_of_the_last(share, 1.001 * delay)
 
-    found = gain_crossovers(undamped(share), [0])
+    found = gain_crossovers(undamped(share), [[0]])[0]
     above, below = found.frequency > RATES[-1], found.frequency > RATES[-1] - 10 * GV * share
     assert len(found.frequency) == 7  # a drift and two beside each mode
     assert above.sum() == 1
@@ -206,6 +206,6 @@ def test_places_next_to_a_pole_are_found_beside_those_of_another_channel():
         B=np.block([[one.B, none[:, :1]], [none[:, :1], other.B / 2]]),
         C=np.block([[one.C, none[:1]], [none[:1], other.C]]),
     )
-    found = gain_crossovers(both, [0, 1])
+    found = gain_crossovers(both, [[0, 1]])[0]
     assert len(found.frequency) == 14
     np.testing.assert_allclose(continuous_delay(found), place_above_the_last(1e-5)[1], rtol=1e-6)

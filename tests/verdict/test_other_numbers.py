@@ -7,30 +7,22 @@ largest of a few random ones is taken: the equations are rounded in another orde
 
 import numpy as np
 import pytest
-import scipy.optimize
 
 from flexctl.control.controller import design_controller, design_on
 from flexctl.loop.closed_loop import close_around, close_loop
-from flexctl.model.lookup import list_designs, load_design, load_model
+from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.plant import assemble_plant, nonzero_numbers
 from flexctl.plant.parameters import Numbers, change_numbers, pack_numbers
 from flexctl.verdict import evaluate
 from flexctl.view.to_json import to_json
+from tests.designs import designs_with_a_loop
+from tests.loops import pole_distance
 
 OWN, TRUTH = (BasisChoice(kind="elements", order=order) for order in (1, 2))
 CHANGES = 8
 ROUND_OFF = 1e-13  # of a value itself
 LEFT_OUT = ("wall_seconds", "energy_residual", "cost", "steps", "poles")  # poles: by themselves
-
-
-def designs():
-    """Designs of the catalogue that have a loop, except gains given for modes."""
-    for entry in list_designs():
-        design = load_design(entry.name)
-        given = design.fast_loop and design.fast_loop.columns
-        if not (design.open_loop or design.reference.torque or given):
-            yield design.name
 
 
 def numbers_of(record, name=""):
@@ -51,14 +43,7 @@ def verdict(loop):
     return evaluation.stability.poles, numbers_of(to_json(evaluation))
 
 
-def distance(one, other):
-    """Largest distance of two sets of poles, over the largest pole."""
-    gaps = np.abs(one[:, None] - other)
-    rows, columns = scipy.optimize.linear_sum_assignment(gaps)
-    return gaps[rows, columns].max() / np.abs(one).max()
-
-
-@pytest.mark.parametrize("name", list(designs()))
+@pytest.mark.parametrize("name", list(designs_with_a_loop()))
 @pytest.mark.slow_but("hub-pd")
 def test_a_verdict_at_random_numbers_is_that_of_the_arm_that_has_them(name):
     design, rng = load_design(name), np.random.default_rng(7)
@@ -76,7 +61,7 @@ def test_a_verdict_at_random_numbers_is_that_of_the_arm_that_has_them(name):
     own_poles, found = at(x)
     bits = [at(np.nextafter(x, x * rng.choice([0.0, 2.0], len(x))))[1] for _ in range(CHANGES)]
 
-    assert distance(poles, own_poles) < 1e-9
+    assert pole_distance(poles, own_poles) < 1e-9
     assert set(found) == set(expected)
     off = {}
     for key, value in expected.items():
