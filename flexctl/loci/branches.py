@@ -30,7 +30,7 @@ Range = tuple[float, float]
 _LEAST = 1e-12  # share of the whole range that a step is not halved below
 _MOST = 20_000  # matrices; steps still in doubt are then unsafe
 _ASIDE = (0.0, 0.618e-4, -0.618e-4)  # shares of a step, where eigenvalues happen to coincide
-_MIDDLES = (0.5, 0.382, 0.618)
+_BESIDE = 0.764  # of the shorter way to where a step is divided, if eigenvalues coincide there
 _BATCH = 64
 _FOLLOWED = 6  # halvings of a step in doubt before it is to be proven
 
@@ -211,7 +211,7 @@ def _nodes(family: _Family, grid: Array) -> list[Spectrum]:
     width = np.diff(grid).min()
     always = min(map(_coincidences, nodes))
     if always > (0, 0):  # all along, or on every point of the grid by chance
-        between = family.spectra([nodes[0].s + _MIDDLES[1] * width])
+        between = family.spectra([nodes[0].s + _BESIDE * width / 2])
         always = min(always, *map(_coincidences, between))
     for k, node in enumerate(nodes):
         if _coincidences(node) > always or len(grid) == 2:
@@ -231,18 +231,19 @@ def _join(judge: _Judge, nodes: Sequence[Spectrum], least: float) -> list[tuple[
         final = [spent or match.safe or step.width <= 2 * least for step, match in judged]
         done += [pair for pair, last in zip(judged, final, strict=True) if last]
         steps = [
-            half
-            for step, last in zip(steps, final, strict=True)
+            part
+            for (step, match), last in zip(judged, final, strict=True)
             if not last
-            for half in _halves(judge.family, step)
+            for part in _divide(judge.family, step, match.part)
         ]
         level += 1
     return sorted(done, key=lambda pair: pair[0].before.s)
 
 
-def _halves(family: _Family, step: Step) -> tuple[Step, Step]:
+def _divide(family: _Family, step: Step, part: float) -> tuple[Step, Step]:
     always = min(_coincidences(step.before), _coincidences(step.after))
-    middle = family.best((step.before.s + share * step.width for share in _MIDDLES), always)
+    shares = part, _BESIDE * part, 1 - _BESIDE * (1 - part)
+    middle = family.best((step.before.s + share * step.width for share in shares), always)
     return Step(before=step.before, after=middle), Step(before=middle, after=step.after)
 
 

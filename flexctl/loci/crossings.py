@@ -75,6 +75,8 @@ def find_crossings(
             same = sides[a, column] == sides[b, column]
             if same and not (b == a + 1 and beyond[a, column]):
                 continue
+            if (rates[[a, b], column].imag < 0).all():
+                continue  # of a pair the upper half is enough
             bracket = _Bracket(
                 source=source,
                 matrix=matrix,

@@ -94,13 +94,20 @@ def _met(meeting: Meeting, branch: Array) -> LocusEvent:
 
 
 def merge_events(events: Sequence[LocusEvent]) -> tuple[LocusEvent, ...]:
-    """Put events in order, and make one of those of the same branches that touch."""
+    """Put events in order, and make one of two that touch if one has the branches of the other."""
     merged: list[LocusEvent] = []
-    for event in sorted(events, key=lambda one: (one.branches, one.kind, one.start)):
-        last = merged[-1] if merged else None
-        same = last and (last.branches, last.why) == (event.branches, event.why)
-        if last and same and event.why and event.start <= last.end:
-            merged[-1] = replace(last, end=event.end)
-        else:
+    for event in sorted(events, key=lambda one: one.start):
+        before = next((k for k, one in enumerate(merged) if _continues(one, event)), None)
+        if before is None:
             merged.append(event)
-    return tuple(sorted(merged, key=lambda one: one.start))
+        else:
+            branches = max(merged[before].branches, event.branches, key=len)
+            merged[before] = replace(merged[before], end=event.end, branches=branches)
+    return tuple(merged)
+
+
+def _continues(one: LocusEvent, other: LocusEvent) -> bool:
+    """Whether one event that is no point goes on as the other, later one."""
+    branches = set(one.branches), set(other.branches)
+    same = one.why == other.why and (branches[0] <= branches[1] or branches[1] <= branches[0])
+    return bool(other.why) and same and other.start <= one.end

@@ -29,6 +29,7 @@ from flexctl.loci.frames import (
     ROUND_OFF,
     SAMPLES,
     SMALL,
+    UNTOLD,
     least_distance,
 )
 from flexctl.loci.spectrum import Spectrum, match_by_overlap
@@ -39,6 +40,7 @@ OTHER = 0.2  # greatest overlap with another one
 _FAR = 2.0  # times what two branches move against each other: farther apart, they do not meet
 _SAFETY = 4.0  # couplings may be so much less than the distance of branches that pass
 _FINE = np.linspace(0, 1, 33)
+_EDGE = 0.1  # least share of a step that is divided off it
 _TINY = float(np.finfo(float).tiny)
 
 
@@ -188,10 +190,13 @@ def _turning(overlap: Array) -> Array:
 
 def _passing(step: Step, order: Array, overlap: Array, chords: Chords, family: Family) -> StepMatch:
     """Judge whether vectors go on in a step, and branches pass each other clearly."""
-    turning = _turning(overlap)
-    if turning.any():
-        return StepMatch(order=order, doubtful=tuple(np.flatnonzero(turning).tolist()))
-    first, second = step.before.values, step.after.values[order]
+    ends = first, second = np.stack([step.before.values, step.after.values[order]])
+    turning = np.flatnonzero(_turning(overlap)).tolist()
+    if turning:
+        others = np.where(np.eye(*overlap.shape), 0.0, overlap)
+        i, j = divmod(int(others.argmax()), others.shape[1])
+        part = _half_turned(ends[:, i] - ends[:, j])
+        return StepMatch(order=order, doubtful=tuple(turning), part=part)
     start, end = chords.slope(step.before), chords.slope(step.after)
     assert start is not None
     assert end is not None
@@ -211,22 +216,39 @@ def _passing(step: Step, order: Array, overlap: Array, chords: Chords, family: F
     least, error = least_distance(D)
     size = np.minimum(np.abs(first[i]), np.abs(first[j]))
     coupling = _coupling(overlap[i, j], D)
-    negligible = coupling <= _round_off(step, order, i, j) + NEGLIGIBLE * size
+    noise = _round_off(step, order, i, j)
+    told = noise <= UNTOLD * np.minimum(np.abs(D[0]), np.abs(D[-1]))
+    negligible = told & (coupling <= noise + NEGLIGIBLE * size)
     passing = ((D * D[0].conj()).real < np.abs(D * D[0]) / 2).any(axis=0)
     room = np.maximum(least - error, 0.0)
     narrow = least <= NARROW * size
     doubt = (narrow | passing & (_SAFETY * coupling > room)) & ~negligible
     if doubt.any():
         columns = {*i[doubt].tolist(), *j[doubt].tolist()}
-        return StepMatch(order=order, doubtful=tuple(sorted(columns)), proven=False)
+        closest = np.where(doubt, least, np.inf).argmin()
+        part = _half_turned(D[[0, -1], closest])
+        return StepMatch(order=order, doubtful=tuple(sorted(columns)), part=part)
     met = negligible & (narrow | (least <= error))
     meetings = []
     for a, b in zip(i[met].tolist(), j[met].tolist(), strict=True):
-        meeting = find_meeting(step, (a, b), (paths[:, a], paths[:, b]), family)
-        if meeting is None:  # they pass each other by, or their paths are not known well enough
-            return StepMatch(order=order, doubtful=(a, b), proven=False)
-        meetings.append(meeting)
+        meeting, sure = find_meeting(step, (a, b), (paths[:, a], paths[:, b]), family)
+        if not sure:  # their paths are not known well enough
+            part = _half_turned(ends[:, a] - ends[:, b])
+            return StepMatch(order=order, doubtful=(a, b), part=part)
+        meetings += [meeting] if meeting else []
     return StepMatch(order=order, meetings=tuple(meetings), proven=False)
+
+
+def _half_turned(D: ComplexArray) -> float:
+    """Share of a step at which two eigenvalues at distances D (2,) have turned half of their way.
+
+    Where they are coupled by k, the angle a by which they have turned into each other has
+    |D| exp(i a) = d + 2 i k, in which d goes on linearly: a triangle, whose angle is halved where
+    its side is divided as the sides beside it.
+    """
+    first, second = np.abs(D)
+    total = first + second
+    return float(np.clip(first / total, _EDGE, 1 - _EDGE)) if total else 0.5
 
 
 def _coalescing(
@@ -252,12 +274,16 @@ def _coalescing(
     D = values[:, i] - values[:, j]
     square, h = D**2, np.diff(s)[:, None]
     chord = np.diff(square, axis=0) / h
-    slopes = (chord[1:] * h[:-1] + chord[:-1] * h[1:]) / (h[1:] + h[:-1])
-    first = slopes[0] if k else 2 * chord[0] - slopes[0]
-    last = slopes[k] if k < len(slopes) else 2 * chord[k] - slopes[-1]
-    path = cubic(square[k], square[k + 1], (first * h[k], last * h[k]), _FINE)
+    inner = (chord[1:] * h[:-1] + chord[:-1] * h[1:]) / (h[1:] + h[:-1])
+    first = inner[0] if k else 2 * chord[0] - inner[0]
+    last = inner[k] if k < len(inner) else 2 * chord[k] - inner[-1]
+    ends = square[k], square[k + 1], first * h[k], last * h[k]
+    a, b, *slopes = ((part * square[k].conj()).real for part in ends)
+    lowest = np.minimum(np.minimum(a + slopes[0] / 3, b - slopes[1] / 3), b)  # of Bezier points
     stays = (D[k] * D[k + 1].conj()).real > 0  # those that pass each other are judged as such
-    turns = stays & ((path * square[k].conj()).real < 0).any(axis=0)
+    turns = np.flatnonzero(stays & (lowest < 0))
+    path = cubic(a[turns], b[turns], (slopes[0][turns], slopes[1][turns]), _FINE)
+    turns = turns[(path < 0).any(axis=0)]
     return tuple(sorted({*i[turns].tolist(), *j[turns].tolist()}))
 
 

@@ -96,12 +96,13 @@ def label_branches(branches: Branches, names_at: Callable[[float], ModeNames]) -
     names_at
         Names and amplitudes of the N states at a parameter, the same names everywhere.
     """
-    names = tuple(dict.fromkeys(names_at(float(branches.s[0])).names))
+    entries = names_at(float(branches.s[0])).names
+    names = tuple(dict.fromkeys(entries))
+    belongs = np.array([[entry == name for entry in entries] for name in names], dtype=float)
 
     def shares(k: int) -> Array:
-        motions = names_at(float(branches.s[k]))
-        own = _shares(motions, *branches.vectors(k), branches.together[k])
-        return _by_name(motions.names, names, own)
+        T = names_at(float(branches.s[k])).T
+        return belongs @ _shares(T, *branches.vectors(k), branches.together[k])
 
     known = {k: shares(k) for k in branches.on_grid.tolist()}
     leads = {k: own * _LEAD >= own.max(axis=0) for k, own in known.items()}
@@ -114,19 +115,14 @@ def label_branches(branches: Branches, names_at: Callable[[float], ModeNames]) -
 
 
 def _shares(
-    motions: ModeNames, V: ComplexArray, W: ComplexArray, together: tuple[tuple[int, ...], ...]
+    T: Array, V: ComplexArray, W: ComplexArray, together: tuple[tuple[int, ...], ...]
 ) -> Array:
     """Shares (N, n) of the states y = T^-1 x."""
-    products = np.linalg.solve(motions.T, V) * (motions.T.T @ W).conj()
+    products = np.linalg.solve(T, V) * (T.T @ W).conj()
     for members in map(list, together):
         products[:, members] = products[:, members].sum(axis=1, keepdims=True)
     shares = np.abs(products)
     return shares / shares.sum(axis=0)
-
-
-def _by_name(entries: tuple[str, ...], names: tuple[str, ...], shares: Array) -> Array:
-    belongs = np.array([[entry == name for entry in entries] for name in names], dtype=float)
-    return belongs @ shares
 
 
 def numbers(branches: Branches, labels: Labels) -> tuple[int, ...]:

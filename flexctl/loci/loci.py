@@ -19,6 +19,7 @@ from flexctl.loci.sources import Source, at_rest, on_reference, on_run, rests_un
 from flexctl.loci.variation import Variation, over_number, rests_between
 from flexctl.loop import ClosedLoop, Setup, close_loop
 from flexctl.model import Arm, BasisChoice, Design, apply_settings, load_design, load_model
+from flexctl.parallel import in_parallel
 from flexctl.simulation import simulate
 
 _N_RUN = 2001  # samples of the run whose loops are linearised
@@ -211,18 +212,19 @@ class _Study:
         if not end:
             expected = "a reference that moves, or a number to vary (over)"
             raise InputError(f"{self.subject.design.label}: expected {expected}, got a set point")
-        self.say(f"{self.points} poses of the motion at rest")
         last = rests_until(closed, np.linspace(0, end, self.points))
         grid = np.linspace(0, last, self.points)
-        frozen = self._trace(at_rest(closed), grid)
         how = motion or ("run" if closed.controller.sample_time is None else "rest")
-        loci = frozen
-        if how != "rest":
-            self.say("the motion")
-            source = on_reference(closed) if how == "reference" else _on_own_run(closed, end)
-            loci = self._trace(source, grid)
+        poses = f"{self.points} poses of the motion at rest"
+        self.say(poses if how == "rest" else f"the motion, and {poses}")
+        moving: dict[str, Callable[[], Source]] = {
+            "run": lambda: _on_own_run(closed, end),
+            "reference": lambda: on_reference(closed),
+        }
+        families = [*([moving[how]] if how in moving else []), lambda: at_rest(closed)]
+        traced = in_parallel([lambda own=own: self._trace(own(), grid) for own in families])
         above = last if last < end else None
-        return self._record(loci, frozen=frozen, motion=how, no_rest_above=above)
+        return self._record(traced[0], frozen=traced[-1], motion=how, no_rest_above=above)
 
     def over(
         self, key: str, between: tuple[float, float], *, scaled: bool, redesign: bool

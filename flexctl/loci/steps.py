@@ -24,7 +24,7 @@ from flexctl.loci.spectrum import Spectrum, match_by_overlap, overlaps
 LEAST_OVERLAP = 0.5  # least overlap of an eigenvector with itself one step on
 _MEET = 1e-7  # share of its size at which an eigenvalue has met another that it is not coupled to
 _NEWTON = 12
-_PASSING = 1e-3  # share of its size by which an eigenvalue passes another by, beyond a doubt
+_ASIDE = 10.0  # times more across than along their way: so two pass each other by
 _EXACT = 1e-10  # share of a step
 _FINE = np.linspace(0, 1, 129)
 Family = Callable[[float], Array]
@@ -76,12 +76,15 @@ class StepMatch:
         What comes together in it.
     proven
         Whether it is joined by a proof, or followed by its eigenvectors.
+    part
+        Share of the step at which it is best divided where it is doubtful.
     """
 
     order: Array
     doubtful: tuple[int, ...] = ()
     meetings: tuple[Meeting, ...] = ()
     proven: bool = True
+    part: float = 0.5
 
     @property
     def safe(self) -> bool:
@@ -182,18 +185,20 @@ def find_meetings(
         find_meeting(step, (columns[i], columns[j]), (centres[:, i], centres[:, j]), family)
         for i, j in _pairs(contacts.crossing, columns)
     )
-    return (*narrow, *(one for one in found if one is not None))
+    return (*narrow, *(one for one, _ in found if one is not None))
 
 
 def find_meeting(
     step: Step, columns: tuple[int, int], paths: tuple[ComplexArray, ComplexArray], family: Family
-) -> Meeting | None:
-    """Find where two eigenvalues cross whose ways (5,) come together; None where they do not."""
-    met = _meet(step, *paths, family)
-    if met is None:
-        return None
-    s, value = met
-    return Meeting(kind="crossing", columns=columns, start=s, end=s, value=value)
+) -> tuple[Meeting | None, bool]:
+    """Find where two eigenvalues cross whose paths (5,) come together.
+
+    None where they do not; then whether it is sure that they pass each other by.
+    """
+    s, a, b, aside = _meet(step, *paths, family)
+    if abs(a - b) > _MEET * abs(a):
+        return None, aside
+    return Meeting(kind="crossing", columns=columns, start=s, end=s, value=(a + b) / 2), True
 
 
 def _narrow(step: Step, i: int, j: int) -> Meeting:
@@ -209,8 +214,8 @@ def _pairs(contact: Array, columns: Sequence[int]) -> list[tuple[int, int]]:
 
 def _meet(
     step: Step, first: ComplexArray, second: ComplexArray, family: Family
-) -> tuple[float, complex] | None:
-    """Where two centres (5,) are equal, and there; None where they pass each other by.
+) -> tuple[float, complex, complex, bool]:
+    """Where two centres (5,) are nearest, both there, and whether they are side by side.
 
     Begun at the least distance of the centres and found on the eigenvalues of A itself by Newton's
     method: their difference, of which only the square is smooth, has nearly the slope of the
@@ -226,22 +231,20 @@ def _meet(
         a, b = values[scipy.optimize.linear_sum_assignment(cost)[1]]
         return t, complex(a), complex(b)
 
-    best = nearest(float(_FINE[np.abs(difference(_FINE)).argmin()]))
+    best, aside = nearest(float(_FINE[np.abs(difference(_FINE)).argmin()])), False
     for _ in range(_NEWTON):
         t, a, b = best
         slope = complex(difference.deriv()(t))
         apart = (a - b) / slope if slope else 0j
-        passing = abs(apart.imag * slope) > _PASSING * abs(a)
-        if passing or abs(apart.real) <= _EXACT:
+        aside = abs(a - b) > _MEET * abs(a) and abs(apart.imag) > _ASIDE * abs(apart.real)
+        if aside or abs(apart.real) <= _EXACT:
             break
         tried = [nearest(x) for x in (t - apart.real, t + apart.real) if 0 <= x <= 1]
         best = min([best, *tried], key=lambda one: abs(one[1] - one[2]))
         if best[0] == t:
             break
     t, a, b = best
-    if abs(a - b) > _MEET * abs(a):
-        return None
-    return float(step.before.s + t * step.width), (a + b) / 2
+    return float(step.before.s + t * step.width), a, b, aside
 
 
 def _through(samples: ComplexArray) -> np.polynomial.Polynomial:

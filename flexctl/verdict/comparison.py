@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from flexctl.control import (
 from flexctl.errors import DesignError, InputError
 from flexctl.loop import LADDER, Setup, close_around
 from flexctl.model import Arm, BasisChoice, Design, check_design, load_design, load_model
+from flexctl.parallel import in_parallel
 from flexctl.plant import Plant, assemble_plant, linearise
 from flexctl.records import Summary
 from flexctl.simulation import compile_verdict
@@ -164,11 +166,11 @@ def compare(
     closed = [design for design in files if not design.open_loop]
     if baseline and closed and BASELINE not in names:
         entries.append(baseline_design(arm, _stiffest(closed)))
-    evaluations = []
-    for design in entries:
-        say(f"judging {design.name}")
-        controller = ready.get(id(design))
-        evaluations.append(_judge(arm, controller or design, design_basis, truth, ladder))
+    say(f"judging {', '.join(design.name for design in entries)}")
+    judged = [ready.get(id(design), design) for design in entries]
+    evaluations = in_parallel(
+        [partial(_judge, arm, one, design_basis, truth, ladder) for one in judged]
+    )
     ranked = sorted((e for e in evaluations if e.ranks), key=lambda e: e.rank_key)
     return Comparison(
         model=arm.name,

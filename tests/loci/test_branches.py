@@ -372,6 +372,21 @@ def test_what_is_still_in_doubt_when_matrices_are_spent_is_unsafe(follow, monkey
     assert found.n_matrices <= 24
 
 
+@pytest.mark.parametrize("coupling", [1e-3, 1e-6])
+def test_a_step_is_divided_where_two_veer(coupling):
+    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((2, 2)))[0]
+
+    def family(s):
+        d = s - 0.43 + 0.3 * (s - 0.43) ** 2
+        return Q @ np.array([[d - 9, coupling], [coupling, -d - 9]]) @ Q.T
+
+    found = branches.follow(family, np.linspace(0, 1, 5))
+
+    assert kinds(found) == []
+    assert np.abs(np.diff(found.values, axis=1)).min() < 3 * coupling
+    assert found.n_matrices < 18  # with halves up to 28
+
+
 @pytest.mark.parametrize("grid", [[0.0], [0.0, 0.0], [1.0, 0.0], [0.0, np.nan]])
 def test_a_grid_that_does_not_ascend_is_refused(follow, grid):
     with pytest.raises(InputError, match="grid"):

@@ -1,0 +1,79 @@
+"""Tasks done side by side give what they give one after another."""
+
+import os
+import warnings
+from functools import partial
+
+import pytest
+
+from flexctl import parallel
+from flexctl.errors import FlexctlWarning, InputError
+from flexctl.parallel import in_parallel
+
+pytestmark = pytest.mark.usefixtures("two_cores")
+
+
+@pytest.fixture
+def two_cores(monkeypatch):
+    monkeypatch.setattr(parallel, "_cores", lambda: 2)
+
+
+def test_results_come_in_the_order_of_the_tasks_from_two_processes():
+    tasks = [partial(lambda k: (k, os.getpid()), k) for k in range(5)]
+    numbers, processes = zip(*in_parallel(tasks), strict=True)
+    assert numbers == (0, 1, 2, 3, 4)
+    assert processes[0] == processes[2] == processes[4] == os.getpid()
+    assert processes[1] == processes[3] != os.getpid()
+
+
+def test_no_task_and_a_single_one():
+    assert in_parallel([]) == []
+    assert in_parallel([os.getpid]) == [os.getpid()]
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_an_error_is_that_of_the_task(failing):
+    def fail():
+        raise InputError("expected more, got less")
+
+    tasks = [os.getpid, os.getpid]
+    tasks[failing] = fail
+    with pytest.raises(InputError, match="expected more, got less"):
+        in_parallel(tasks)
+
+
+def test_a_warning_is_given_once_and_here():
+    def warned():
+        warnings.warn("no compiler", FlexctlWarning, stacklevel=1)
+        return 1
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert in_parallel([lambda: 0, warned]) == [0, 1]
+    assert [(one.category, str(one.message)) for one in caught] == [(FlexctlWarning, "no compiler")]
+
+
+def test_what_cannot_be_sent_or_dies_is_done_here():
+    here = os.getpid()
+    unsendable, deadly = (
+        (lambda: (os.getpid, lambda: 0)),
+        (lambda: os.getpid() == here or os._exit(1)),
+    )
+    assert in_parallel([os.getpid, unsendable])[1][0]() == here
+    assert in_parallel([os.getpid, deadly]) == [here, True]
+
+
+def test_a_fork_does_not_fork(monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    inner = partial(in_parallel, [os.getpid, os.getpid])
+    here, there = in_parallel([inner, inner])
+    assert here[0] == os.getpid() != here[1]
+    assert there[0] == there[1] != os.getpid()
+
+
+def test_no_fork_beside_threads_of_linear_algebra(monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    assert in_parallel([os.getpid, os.getpid]) == [os.getpid()] * 2
