@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes as ct
 import multiprocessing
 import os
 import signal
@@ -12,6 +13,8 @@ from multiprocessing.connection import Connection
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+
+_DEATH_OF_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 
 
 def in_parallel(tasks: Sequence[Callable[[], T]]) -> list[T]:
@@ -43,7 +46,7 @@ class _Fork(Generic[T]):
     """A copy of this process that does some tasks and sends their results."""
 
     def __init__(self, tasks: Sequence[Callable[[], T]]) -> None:
-        self._tasks = tasks
+        self._tasks, self._beginner = tasks, os.getpid()
         context = multiprocessing.get_context("fork")
         self._results, sender = context.Pipe(duplex=False)
         self._process = context.Process(target=self._work, args=(sender,), daemon=True)
@@ -55,7 +58,11 @@ class _Fork(Generic[T]):
         sender.close()
 
     def _work(self, sender: Connection) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # who began it ends it, see `end`
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # who began it ends it, see `end`,
+        ct.CDLL(None).prctl(_DEATH_OF_PARENT, signal.SIGKILL)  # or is killed
+        if os.getppid() != self._beginner:
+            return
+        self._results.close()
         try:
             with warnings.catch_warnings(record=True) as caught:
                 results = [task() for task in self._tasks]

@@ -1,6 +1,8 @@
 """Tasks done side by side give what they give one after another."""
 
 import os
+import subprocess
+import sys
 import warnings
 from functools import partial
 
@@ -77,3 +79,16 @@ def test_no_fork_beside_threads_of_linear_algebra(monkeypatch):
     monkeypatch.undo()
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     assert in_parallel([os.getpid, os.getpid]) == [os.getpid()] * 2
+
+
+def test_a_fork_ends_with_the_process_that_began_it():
+    code = """
+import os, time
+from flexctl import parallel
+parallel._cores = lambda: 2
+parallel.in_parallel([lambda: os.kill(os.getpid(), 9), lambda: time.sleep(600)])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, stdout=subprocess.PIPE, timeout=60
+    )
+    assert done.returncode == -9  # and nobody keeps the pipe open
