@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes as ct
 import multiprocessing
 import os
@@ -54,7 +55,8 @@ class _Fork(Generic[T]):
             # Python warns of forks beside threads, whose locks might never open again: the tasks
             # compute, and wait for none that another thread of ours holds
             warnings.simplefilter("ignore", DeprecationWarning)
-            self._process.start()
+            with contextlib.suppress(OSError):  # no more processes: `results` does the tasks
+                self._process.start()
         sender.close()
 
     def _work(self, sender: Connection) -> None:
@@ -82,6 +84,7 @@ class _Fork(Generic[T]):
 
     def end(self) -> None:
         """Stop what is still at work."""
-        self._process.kill()
-        self._process.join()
+        if self._process.pid:
+            self._process.kill()
+            self._process.join()
         self._results.close()

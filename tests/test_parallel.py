@@ -65,6 +65,14 @@ def test_what_cannot_be_sent_or_dies_is_done_here():
     assert in_parallel([os.getpid, deadly]) == [here, True]
 
 
+def test_without_further_processes_all_is_done_here(monkeypatch):
+    def no_more():
+        raise BlockingIOError("Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "fork", no_more)
+    assert in_parallel([os.getpid] * 3) == [os.getpid()] * 3
+
+
 def test_a_fork_does_not_fork(monkeypatch):
     monkeypatch.undo()
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")

@@ -28,6 +28,7 @@ from flexctl.loci.steps import Step, StepMatch, join_regular
 Range = tuple[float, float]
 
 _LEAST = 1e-12  # share of the whole range that a step is not halved below
+_SIDE_BY_SIDE = 4 * _LEAST  # so near, events of the same branches are one
 _MOST = 20_000  # matrices; steps still in doubt are then unsafe
 _ASIDE = (0.0, 0.618e-4, -0.618e-4)  # shares of a step, where eigenvalues happen to coincide
 _BESIDE = 0.764  # of the shorter way to where a step is divided, if eigenvalues coincide there
@@ -313,7 +314,7 @@ def _compose(family: _Family, grid: Array, joined: Sequence[tuple[Step, StepMatc
         values=np.stack([row.values for row in rows]),
         rows=tuple(rows),
         scale=family.scale,
-        events=merge_events(events),
+        events=merge_events(events, _SIDE_BY_SIDE * (grid[-1] - grid[0])),
         together=tuple(row.together for row in rows),
         n_matrices=len(family.known),
         unproven=_unproven(joined),

@@ -93,11 +93,11 @@ def _met(meeting: Meeting, branch: Array) -> LocusEvent:
     )
 
 
-def merge_events(events: Sequence[LocusEvent]) -> tuple[LocusEvent, ...]:
-    """Put events in order, and make one of two that touch if one has the branches of the other."""
+def merge_events(events: Sequence[LocusEvent], near: float) -> tuple[LocusEvent, ...]:
+    """Put events in order; make one of two as `near` as that if one has the other's branches."""
     merged: list[LocusEvent] = []
     for event in sorted(events, key=lambda one: one.start):
-        before = next((k for k, one in enumerate(merged) if _continues(one, event)), None)
+        before = next((k for k, one in enumerate(merged) if _continues(one, event, near)), None)
         if before is None:
             merged.append(event)
         else:
@@ -106,8 +106,8 @@ def merge_events(events: Sequence[LocusEvent]) -> tuple[LocusEvent, ...]:
     return tuple(merged)
 
 
-def _continues(one: LocusEvent, other: LocusEvent) -> bool:
-    """Whether one event that is no point goes on as the other, later one."""
+def _continues(one: LocusEvent, other: LocusEvent, near: float) -> bool:
+    """Whether an event that is no point goes on as a later one."""
     branches = set(one.branches), set(other.branches)
     same = one.why == other.why and (branches[0] <= branches[1] or branches[1] <= branches[0])
-    return bool(other.why) and same and other.start <= one.end
+    return bool(other.why) and same and other.start - one.end <= near

@@ -372,6 +372,17 @@ def test_what_is_still_in_doubt_when_matrices_are_spent_is_unsafe(follow, monkey
     assert found.n_matrices <= 24
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_two_pairs_that_coalesce_are_never_followed_through_it(follow, seed):
+    rng = np.random.default_rng(seed)
+    start = rng.uniform(0.02, 0.9)
+    window = start, start + rng.uniform(0.01, 0.06)
+    found = follow(lambda s: flutter(-10 * (s - window[0]) * (s - window[1])), np.linspace(0, 1, 5))
+
+    assert kinds(found) == ["unsafe", "unsafe"]
+    assert [event.start for event in found.events] == pytest.approx(window, abs=1e-9)
+
+
 @pytest.mark.parametrize("coupling", [1e-3, 1e-6])
 def test_a_step_is_divided_where_two_veer(coupling, monkeypatch):
     Q = np.linalg.qr(np.random.default_rng(0).standard_normal((2, 2)))[0]
