@@ -8,7 +8,7 @@ import scipy.linalg
 from flexctl.checks import Array
 
 # SciPy's own checks of small matrices take longer than these
-_GEQP3, _POTRF, _TRTRS = scipy.linalg.get_lapack_funcs(("geqp3", "potrf", "trtrs"))
+_GEQP3, _POTRF, _SYGVD, _TRTRS = scipy.linalg.get_lapack_funcs(("geqp3", "potrf", "sygvd", "trtrs"))
 _EPS = float(np.finfo(float).eps)
 _SLOWEST = 1e-5  # rad/s, a period of a week: slower motions are rigid, or round-off of gravity
 
@@ -80,7 +80,9 @@ def _held_modes(K: Array, M: Array, rigid: Array) -> tuple[Array, Array]:
     Phi = np.concatenate([rigid, Phi], axis=1)
     first = _first_fast(squares, r)
     if first < n:
-        fast, Phi_fast = scipy.linalg.eigh(K, M)
+        fast, Phi_fast, failed = _SYGVD(K, M)
+        if failed:
+            raise np.linalg.LinAlgError(f"error {failed} of the generalized eigenvalue problem")
         squares[first:], Phi[:, first:] = fast[first:], Phi_fast[:, first:]
     return squares, Phi
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -22,6 +22,7 @@ from flexctl.loop.measurement import Measurement, make_measurement, measure_sign
 from flexctl.loop.setup import default_truth
 from flexctl.model import DESIGN_TABLES, Arm, BasisChoice, load_model, pick_basis
 from flexctl.plant import (
+    STIFFNESS_ERROR,
     Plant,
     ShapeChange,
     assemble_plant,
@@ -140,6 +141,14 @@ class ClosedLoop(Summary):
         if rebuilt:
             return close_around(controller, truth.rebuilt())
         return replace(self, controller=controller, truth=truth)
+
+    @cached_property
+    def under_errors(self) -> Callable[..., ClosedLoop]:
+        """The loop by errors [-] of its law's stiffness, free ones: of all parts together or each.
+
+        The last ones are kept: margins at all poses ask for the same few.
+        """
+        return lru_cache(maxsize=8)(lambda *errors: self.at({STIFFNESS_ERROR: errors}))
 
     @cached_property
     def shape_error(self) -> ShapeChange | None:

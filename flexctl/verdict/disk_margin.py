@@ -89,16 +89,19 @@ def _largest(Z: Response, w: Array) -> tuple[float, float]:
 
 
 def _best(Z: Response, w: Array) -> tuple[float, float]:
-    """Largest mu at frequencies w (K,), and its frequency."""
+    """Largest mu at frequencies w (K,), and its frequency.
+
+    The norm under any scaling bounds mu: scalings are found until no bound exceeds the largest mu.
+    """
     matrices = Z(w)
-    bound = np.linalg.norm(matrices, 2, axis=(1, 2))
+    bounds = np.linalg.norm(matrices, 2, axis=(1, 2))
     mu, at = -1.0, 0.0
-    for k in np.argsort(-bound, kind="stable"):
-        if bound[k] <= mu:
-            break  # mu never exceeds the norm: no later frequency can be worse
-        value = structured_singular_value(matrices[k])
-        if value > mu:
-            mu, at = value, float(w[k])
+    while bounds.max() > mu:
+        k = int(bounds.argmax())
+        norms = np.linalg.norm(_scaled(matrices, best_scaling(matrices[k])), 2, axis=(1, 2))
+        if norms[k] > mu:
+            mu, at = float(norms[k]), float(w[k])
+        bounds = np.minimum(bounds, norms)
     return mu, at
 
 

@@ -172,8 +172,9 @@ def scalar_loop(linear, inverse=0.0):
         parameters=(Parameter(name="alpha", size=2, lowest=-1.0),),
         states=("x",),
     )
-    names = ModeNames(T=np.eye(1), names=("x",))
-    return PoseLoop(closed=None, joints=np.zeros(1), second_loop_weight=0.0, loop=loop, names=names)
+    pose = PoseLoop(closed=None, joints=np.zeros(1), second_loop_weight=0.0, loop=loop)
+    pose.__dict__["names"] = ModeNames(T=np.eye(1), names=("x",))  # there is no arm to name it by
+    return pose
 
 
 def bands(s):

@@ -22,7 +22,6 @@ from itertools import combinations
 from typing import Protocol
 
 import numpy as np
-import scipy.linalg
 
 from flexctl.checks import Array
 from flexctl.errors import ComputationError
@@ -32,6 +31,8 @@ _ROUND_OFF = 1e-11  # change of J relative to its size that counts as none
 _CUT = 1e-12  # singular value that counts as zero in the units of the law itself
 _FORM = 1e-8  # largest relative difference from the law at other errors
 _NODES = np.array([1.0, -0.5, 3.0])  # errors at which a law is evaluated
+_BETAS = _NODES / (1 + _NODES)
+_FROM_NODES = np.linalg.inv(np.column_stack([_NODES, _BETAS, _BETAS**2]))
 _HALF = -0.5  # error at which beta is -1
 
 
@@ -127,14 +128,12 @@ def errors_of(J: Law, groups: Sequence[ErrorGroup], delta: Sequence[float]) -> A
 
 def _dependence(J: Law, J_0: Array, groups: Sequence[ErrorGroup]) -> _Dependence:
     """L_i, R_i and R_ii, from J at three errors of each group."""
-    inverse = _NODES / (1 + _NODES)
-    powers = np.linalg.inv(np.column_stack([_NODES, inverse, inverse**2]))
     whole = [replace(group, range=1.0) for group in groups]
     moved = [np.array([J(errors_of(J, [g], [x])) - J_0 for x in _NODES]) for g in whole]
     parts = []
     for change in moved:
         size = _magnitude(np.abs(J_0) + np.abs(change).sum(axis=0))
-        terms = np.tensordot(powers, change, 1)
+        terms = np.tensordot(_FROM_NODES, change, 1)
         parts.append(np.where(np.abs(terms) > _ROUND_OFF * size, terms, 0.0))
     return _Dependence(
         linear=tuple(part[0] for part in parts),
@@ -175,11 +174,12 @@ def _realise(dependence: _Dependence, groups: Sequence[ErrorGroup]) -> Controlle
     height, width = map(len, dependence.units)
     P = np.hstack([np.zeros((height, 0)), *(P for P, _ in stiff), *outer])
     Q = np.vstack([np.zeros((0, width)), *(Q for _, Q in stiff), *inner])
-    D = np.asarray(scipy.linalg.block_diag(np.zeros((counts[0].sum(),) * 2), D))
+    whole, compliant = np.zeros((len(owner), len(owner))), counts[0].sum()
+    whole[compliant:, compliant:] = D
     return ControllerLFT(
         P=P[:, order],
         Q=ranges * Q[order],
-        D=ranges * D[np.ix_(order, order)],
+        D=ranges * whole[np.ix_(order, order)],
         sizes=tuple(counts.sum(axis=0).tolist()),
     )
 

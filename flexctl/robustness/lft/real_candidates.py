@@ -49,18 +49,13 @@ def real_candidates(loop: UncertainLoop, base: complex, instead: complex | None 
         return np.zeros(0)
     A, U, V, D = loop.counted_from(np.array([base]))
     values, W = np.linalg.eig(A)
-    if instead is not None and not _apart(values):
+    sums, size = np.abs(values[:, None] + values), np.abs(values)
+    np.fill_diagonal(sums, np.inf)
+    if instead is not None and (sums <= _APART * (size[:, None] + size)).any():
         return real_candidates(loop, instead)
-    _check_sums(values)
+    _check_sums(values, sums)
     problems = [sum_problem(A, U, V, D, values, W), D - V @ np.linalg.solve(A, U)]
     return np.unique(np.concatenate([_real_roots(T, base) for T in problems]))
-
-
-def _apart(values: Array) -> bool:
-    """Whether no two of the eigenvalues (N,) nearly add up to zero."""
-    i, j = np.triu_indices(len(values), 1)
-    size = np.abs(values)
-    return bool((np.abs(values[i] + values[j]) > _APART * (size[i] + size[j])).all())
 
 
 def _real_roots(T: Array, base: complex) -> Array:
@@ -73,12 +68,11 @@ def _real_roots(T: Array, base: complex) -> Array:
     return roots.real[np.abs(roots.imag) <= _ALMOST_REAL * np.abs(roots) + scatter]
 
 
-def _check_sums(values: Array) -> None:
-    """Refuse eigenvalues `values` (N,), at a complex error, two of which add up to zero."""
-    i, j = np.triu_indices(len(values), 1)
-    close = np.abs(values[i] + values[j]) <= ROUND_OFF * np.abs(values).max()
+def _check_sums(values: Array, sums: Array) -> None:
+    """Refuse eigenvalues `values` (N,) two of which add up to zero; `sums` (N, N) are |sums|."""
+    close = (sums <= ROUND_OFF * np.abs(values).max()).any(axis=1)
     if close.any():
-        worst = values[i[close][0]]
+        worst = values[close][0]
         got = f"two that add up to zero for every error, near +-({worst:.4g})"
         raise DesignError(f"crossings: expected eigenvalues that depend on the error, got {got}")
 

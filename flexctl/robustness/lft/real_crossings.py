@@ -23,10 +23,9 @@ from flexctl.robustness.lft.real_problem import (
     at_zero,
     prepare,
     through_infinity,
-    uncoupled,
     verified,
 )
-from flexctl.robustness.lft.sensitivities import axis_tolerance, balanced
+from flexctl.robustness.lft.sensitivities import axis_tolerance
 from flexctl.robustness.lft.uncertain_loop import UncertainLoop
 
 MOST_UNKNOWNS = 1200  # r N of an eigenvalue problem that takes some seconds
@@ -101,8 +100,8 @@ def stable_interval(loop: UncertainLoop) -> StableInterval:
         As `find_real_crossings`; unstable eigenvalues are counted up to just beyond the ends.
     """
     problem = prepare(loop, -np.inf, np.inf)
-    if problem.unstable(0.0)[0]:
-        values = problem.loop.nominal_poles
+    values = problem.loop.nominal_poles
+    if (values.real > axis_tolerance(values)).any():
         got = f"eigenvalue {values[values.real.argmax()]:.4g}"
         raise DesignError(f"stable interval: expected a loop that is stable without error, {got}")
     at_lower, below = _end(problem, -1.0)
@@ -135,8 +134,8 @@ def first_unstable(loop: UncertainLoop) -> float:
 
 def is_small(loop: UncertainLoop) -> bool:
     """Whether the exact problem of a loop of one error has at most `MOST_UNKNOWNS`."""
-    parts = uncoupled(balanced(loop))
-    return max((part.size * len(part.D) for part in parts), default=0) <= MOST_UNKNOWNS
+    sizes = (part.size * len(part.D) for part in loop.balanced.uncoupled)
+    return max(sizes, default=0) <= MOST_UNKNOWNS
 
 
 def unstable_at(loop: UncertainLoop, t: float) -> bool:
@@ -192,7 +191,7 @@ def _proved(
     crossings, counts, bracket = _distinct(crossings), dict(known), None
     for _ in range(_ROUNDS):
         probes = [x for x in _probes(crossings, low, high) if x not in counts]
-        counts |= {x: problem.unstable(x) for x in probes}
+        counts |= dict(zip(probes, problem.unstable(*probes), strict=True))
         bracket = _contradiction(crossings, counts)
         if bracket is None:
             return crossings, len(counts) - len(known)
@@ -257,9 +256,9 @@ def _closer(problem: Problem, a: float, b: float) -> list[RealCrossing]:
     """Crossings between two errors, by the exact problem set up there and by bisected counts."""
     base = complex((a + b) / 2, 0.4 * (b - a))
     nearby = [d for d in real_candidates(problem.loop, base).tolist() if a < d < b]
-    start = problem.unstable(a)
+    (start,) = problem.unstable(a)
     for _ in range(60):
         middle = (a + b) / 2
-        least, most = problem.unstable(middle)
+        ((least, most),) = problem.unstable(middle)
         a, b = (middle, b) if least <= start[1] and most >= start[0] else (a, middle)
     return verified(problem, [*nearby, (a + b) / 2])

@@ -15,7 +15,6 @@ from flexctl.robustness.lft.crossings import ROUND_OFF, SAME, Ray, RealCrossing,
 from flexctl.robustness.lft.real_candidates import real_candidates
 from flexctl.robustness.lft.sensitivities import (
     axis_tolerance,
-    balanced,
     eigenvalue_sensitivities,
     without_fixed,
 )
@@ -71,7 +70,7 @@ class Problem:
         if not low < high:  # the range lies beyond -1 or beyond 1
             low, high = (self.low, 2 * self.low) if self.low > 0 else (2 * self.high, self.high)
         base = low + (high - low) * _BASE
-        candidates = [real_candidates(part, base.real, base) for part in uncoupled(self.loop)]
+        candidates = [real_candidates(part, base.real, base) for part in self.loop.uncoupled]
         return self.inside(np.unique(np.concatenate([np.zeros(0), *candidates])))
 
     @cached_property
@@ -102,17 +101,20 @@ class Problem:
         """Whether an error is a pole of A(delta), where round-off hides the finite eigenvalues."""
         return bool((np.abs(delta - self.singular) <= _AT_POLE * np.abs(self.singular)).any())
 
-    def unstable(self, delta: float) -> tuple[int, int]:
-        """Least and largest number of unstable eigenvalues that round-off allows.
+    def unstable(self, *deltas: float) -> list[tuple[int, int]]:
+        """Least and largest number of unstable eigenvalues that round-off allows, at each error.
 
         From 0 to N where I - delta D is singular.
         """
         try:
-            values = self.loop.poles(np.array([delta])) if delta else self.loop.nominal_poles
+            values = self.loop.poles(np.array(deltas)[:, None])
         except np.linalg.LinAlgError:
-            return 0, self.loop.size
-        tolerance = axis_tolerance(values)
-        return int((values.real > tolerance).sum()), int((values.real >= -tolerance).sum())
+            if len(deltas) == 1:
+                return [(0, self.loop.size)]
+            return [self.unstable(delta)[0] for delta in deltas]
+        real, tolerance = values.real, axis_tolerance(values)
+        least, most = (real > tolerance).sum(axis=1), (real >= -tolerance).sum(axis=1)
+        return list(zip(least.tolist(), most.tolist(), strict=True))
 
 
 def prepare(loop: UncertainLoop, low: float, high: float) -> Problem:
@@ -125,7 +127,7 @@ def prepare(loop: UncertainLoop, low: float, high: float) -> Problem:
     DesignError
         If a fixed eigenvalue is defective.
     """
-    reduced, fixed = without_fixed(balanced(loop))
+    reduced, fixed = without_fixed(loop.balanced)
     error = loop.parameters[0]
     low, high = float(max(low, error.lowest)), float(min(high, error.highest))
     if not low < high:
@@ -164,14 +166,17 @@ def _at_the_origin(problem: Problem, crossing: RealCrossing) -> RealCrossing:
     does not for an oscillating pair.
     """
     slow = _SLOW * np.abs(problem.loop.nominal_poles).max()
+    if crossing.frequency >= slow:
+        return crossing
     there = np.abs(problem.loop.poles(np.array([crossing.delta])))
-    if crossing.frequency >= slow or (there < slow).sum() < 2:
+    if (there < slow).sum() < 2:
         return crossing
     low, high = sorted((crossing.delta * (1 - _BESIDE), crossing.delta * (1 + _BESIDE)))
     signs = [np.linalg.slogdet(problem.loop.matrix(np.array([x])))[0] for x in (low, high)]
     if signs[0] == signs[1]:
         return crossing
-    change = problem.unstable(high)[0] - problem.unstable(low)[0]
+    (before, _), (after, _) = problem.unstable(low, high)
+    change = after - before
     kind = "crossing" if change else "touching"
     return replace(crossing, eigenvalue=0j, frequency=0.0, kind=kind, change=change)
 
@@ -227,7 +232,8 @@ def through_infinity(problem: Problem) -> list[RealCrossing]:
     """Errors at which an eigenvalue passes infinity, with the change counted on both sides."""
     crossings = []
     for delta in problem.singular.tolist():
-        before, after = (problem.unstable(delta + s * SAME * abs(delta))[0] for s in (-1, 1))
+        aside = SAME * abs(delta)
+        (before, _), (after, _) = problem.unstable(delta - aside, delta + aside)
         crossings.append(
             RealCrossing(
                 delta=delta,
@@ -239,30 +245,3 @@ def through_infinity(problem: Problem) -> list[RealCrossing]:
             )
         )
     return crossings
-
-
-_ZERO = 1e-10  # of the largest entry in row and column: smaller ones are round-off of solvers
-
-
-def uncoupled(loop: UncertainLoop) -> list[UncertainLoop]:
-    """Split a balanced loop of one error into uncoupled parts; parts without the error are omitted.
-
-    Entries as small as round-off of Riccati equations count as zero. The parts only give
-    candidates, which are verified with the whole loop.
-    """
-    parts = loop.parts(_ZERO)
-    return [_part(loop, *part) for part in parts if all(map(len, part))]
-
-
-def _part(loop: UncertainLoop, states: Array, channels: Array) -> UncertainLoop:
-    """Restrict the loop to some states and channels, by their indices."""
-    own = replace(loop.parameters[0], size=len(channels))
-    return replace(
-        loop,
-        A=loop.A[np.ix_(states, states)],
-        U=loop.U[np.ix_(states, channels)],
-        V=loop.V[np.ix_(channels, states)],
-        D=loop.D[np.ix_(channels, channels)],
-        parameters=(own,),
-        states=tuple(loop.states[k] for k in states),
-    )

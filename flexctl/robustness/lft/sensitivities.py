@@ -9,7 +9,7 @@ import scipy.linalg
 import scipy.sparse.csgraph
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.errors import DesignError, InputError
+from flexctl.errors import DesignError
 from flexctl.loop import ON_AXIS
 from flexctl.robustness.lft.crossings import ROUND_OFF
 from flexctl.robustness.lft.uncertain_loop import UncertainLoop
@@ -34,7 +34,7 @@ def eigenvalue_sensitivities(loop: UncertainLoop) -> tuple[ComplexArray, Complex
     InputError
         If the loop has more than one parameter.
     """
-    loop = balanced(loop)
+    loop = loop.balanced
     solved = scipy.linalg.eig(loop.A, left=True, right=True)
     values, W, R = (np.asarray(part) for part in solved)
     left, right, rates = W.conj().T @ loop.U, loop.V @ R, np.full(len(values), np.nan + 0j)
@@ -53,27 +53,10 @@ def _clusters(values: Array) -> list[Array]:
     return [np.flatnonzero(label == k) for k in np.unique(label)]
 
 
-def balanced(loop: UncertainLoop) -> UncertainLoop:
-    """Return the loop with its states in units, powers of two, that balance A and U V.
-
-    Raises
-    ------
-    InputError
-        If the loop has more than one parameter.
-    """
-    if len(loop.parameters) != 1:
-        expected = "a loop of one error (UncertainLoop.along)"
-        raise InputError(f"parameters: expected {expected}, got {len(loop.parameters)}")
-    size = np.abs(loop.A) + np.abs(loop.U) @ np.abs(loop.V)
-    _, (scale, _) = scipy.linalg.matrix_balance(size, permute=False, separate=True)
-    A = loop.A / scale[:, None] * scale
-    return replace(loop, A=A, U=loop.U / scale[:, None], V=loop.V * scale)
-
-
 def axis_tolerance(values: Array) -> Array:
-    """|Re lambda| (N,) within which an eigenvalue of `values` (N,) counts as lying on the axis."""
+    """|Re lambda| (..., N) within which one of `values` (..., N) counts as lying on the axis."""
     size = np.abs(values)
-    return ON_AXIS * size + ROUND_OFF * size.max(initial=0)
+    return ON_AXIS * size + ROUND_OFF * size.max(axis=-1, keepdims=True, initial=0)
 
 
 def without_fixed(loop: UncertainLoop) -> tuple[UncertainLoop, ComplexArray]:
@@ -111,7 +94,7 @@ def without_fixed_of_all(loop: UncertainLoop) -> UncertainLoop:
     d = direction[loop.owner]
     if not len(d):
         return loop
-    reduced, fixed = without_fixed(balanced(loop.along(direction)))
+    reduced, fixed = without_fixed(loop.along(direction).balanced)
     if not len(fixed):
         return loop
     return replace(loop, A=reduced.A, U=reduced.U, V=reduced.V / d[:, None], states=reduced.states)
@@ -152,7 +135,7 @@ def _deflated(loop: UncertainLoop, fixed: ComplexArray) -> UncertainLoop:
         states=tuple(loop.states[k] for k in kept),
     )
     back = reduced.at(np.array([-_ELSEWHERE[0]]))
-    return balanced(replace(back, parameters=loop.parameters))
+    return replace(back, parameters=loop.parameters).balanced
 
 
 def _real_span(vectors: Array) -> Array:

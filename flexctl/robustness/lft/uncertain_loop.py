@@ -14,6 +14,7 @@ from flexctl.errors import ComputationError, InputError
 
 (_TRSM,) = scipy.linalg.get_blas_funcs(("trsm",), dtype=complex)
 _FEW = 3  # states for each frequency, from which on frequencies are taken one by one
+_ZERO = 1e-10  # of the largest entry in row and column: smaller ones are round-off of solvers
 _BARE = 1e-3  # of the nominal value: the least that is tried of a quantity that must not vanish
 
 
@@ -123,18 +124,16 @@ class UncertainLoop:
         return self.A + (self.U * scaled) @ V, self.U + (self.U * scaled) @ D, V, D
 
     def matrix(self, delta: Array) -> Array:
-        """State matrix (N, N) under errors delta (p,)."""
-        scaled = np.asarray(delta, dtype=float)[self.owner]
-        inner = np.eye(len(scaled)) - self.D * scaled
+        """State matrix (..., N, N) under errors delta (..., p)."""
+        scaled = np.asarray(delta, dtype=float)[..., None, self.owner]
+        inner = np.eye(len(self.D)) - self.D * scaled
         return self.A + (self.U * scaled) @ np.linalg.solve(inner, self.V)
 
     def poles(self, delta: Array) -> ComplexArray:
-        """Eigenvalues (N,) under errors delta (p,), block by block."""
+        """Eigenvalues (..., N) under errors delta (..., p), block by block."""
         A = self.matrix(delta)
-        if len(self.blocks) == 1:
-            return np.linalg.eigvals(A).astype(complex)
-        values = [np.linalg.eigvals(A[np.ix_(own, own)]) for own in self.blocks]
-        return np.concatenate([np.zeros(0), *values]).astype(complex)
+        values = [np.linalg.eigvals(A[..., own[:, None], own]) for own in self.blocks]
+        return np.concatenate([np.zeros((*A.shape[:-2], 0)), *values], axis=-1).astype(complex)
 
     @cached_property
     def nominal_poles(self) -> ComplexArray:
@@ -145,6 +144,41 @@ class UncertainLoop:
     def blocks(self) -> list[Array]:
         """States of the diagonal blocks of A(delta): all entries between two blocks are zero."""
         return [states for states, _ in self.parts(0.0) if len(states)]
+
+    @cached_property
+    def balanced(self) -> UncertainLoop:
+        """The loop with its states in units, powers of two, that balance A and U V.
+
+        Raises InputError if it has more than one parameter.
+        """
+        if len(self.parameters) != 1:
+            expected = "a loop of one error (UncertainLoop.along)"
+            raise InputError(f"parameters: expected {expected}, got {len(self.parameters)}")
+        size = np.abs(self.A) + np.abs(self.U) @ np.abs(self.V)
+        _, (scale, _) = scipy.linalg.matrix_balance(size, permute=False, separate=True)
+        A = self.A / scale[:, None] * scale
+        return replace(self, A=A, U=self.U / scale[:, None], V=self.V * scale)
+
+    @cached_property
+    def uncoupled(self) -> list[UncertainLoop]:
+        """Uncoupled parts of a balanced loop of one error; parts without the error are omitted.
+
+        Entries as small as round-off of Riccati equations count as zero. The parts only give
+        candidates for crossings, which are verified with the whole loop.
+        """
+        return [self._part(*part) for part in self.parts(_ZERO) if all(map(len, part))]
+
+    def _part(self, states: Array, channels: Array) -> UncertainLoop:
+        """Restrict the loop to some states and channels, by their indices."""
+        return replace(
+            self,
+            A=self.A[np.ix_(states, states)],
+            U=self.U[np.ix_(states, channels)],
+            V=self.V[np.ix_(channels, states)],
+            D=self.D[np.ix_(channels, channels)],
+            parameters=(replace(self.parameters[0], size=len(channels)),),
+            states=tuple(self.states[k] for k in states),
+        )
 
     def parts(self, negligible: float) -> list[tuple[Array, Array]]:
         """Split into parts that do not act on each other: indices of their states and channels.

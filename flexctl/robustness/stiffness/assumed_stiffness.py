@@ -10,7 +10,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, DesignError, InputError, NoEquilibriumError
-from flexctl.loop import ClosedLoop, linearise_loop, name_modes
+from flexctl.loop import ClosedLoop, linearise_loop
 from flexctl.plant import Plant
 from flexctl.robustness.lft import ErrorGroup, Parameter, UncertainLoop, axis_tolerance
 from flexctl.robustness.stiffness.followed_equilibria import stiffness_family
@@ -101,7 +101,6 @@ def _at_pose(
         joints=joints,
         second_loop_weight=second_loop_weight,
         loop=loop,
-        names=name_modes(closed, joints, loop.size),
         family=family,
     )
     interval, why = None, ""

@@ -28,7 +28,7 @@ from flexctl.loop import (
     sampled_loop,
     set_integrals,
 )
-from flexctl.plant import STIFFNESS_ERROR, Evaluator, LinearPlant, Plant
+from flexctl.plant import Evaluator, LinearPlant, Plant
 from flexctl.robustness.lft import (
     ControllerLFT,
     ErrorGroup,
@@ -111,7 +111,7 @@ class RestingLaw:
         self._rest = known or equilibrium_at_reference(loop, joints, second_loop_weight)
         self._plant = linear.plant if linear else None
         self.parts = len(loop.controller.plant.stiffness_parts)
-        self._row = _row_of(loop.controller.without_limits.function)
+        self._jacobian = _jacobian_of(loop.controller.without_limits.function)
         self._seen = loop.measurement.read(self._rest.q, np.zeros(loop.truth.n))[0]
 
     def __call__(self, errors: ArrayLike) -> Array:
@@ -119,12 +119,12 @@ class RestingLaw:
 
         The integrals hold the arm under them at its equilibrium without error.
         """
-        loop, m = self._loop.at({STIFFNESS_ERROR: errors}), self._loop.truth.m
+        loop = self._loop.under_errors(*np.atleast_1d(errors))
         rest = set_integrals(loop, self._rest, self._second_loop_weight)
         numbers = loop.controller.without_limits.numbers
         at = [self._second_loop_weight, rest.z, rest.desired, self._seen]
         at += [numbers] if len(numbers) else []
-        return np.array([self._row(*at, unit) for unit in np.eye(m + len(rest.z))])
+        return np.asarray(self._jacobian(*at))
 
     def linear(self, errors: ArrayLike = 0.0) -> LinearLoop:
         """Linearise the loop with errors of its law, none by default, at that equilibrium."""
@@ -137,20 +137,17 @@ class RestingLaw:
 
 
 @lru_cache(maxsize=8)
-def _row_of(law: ca.Function) -> Evaluator:
-    """(s, z, q_d, q, numbers, e (m + n_z,)) -> e' J of a law (2n + n_z,) at rest.
+def _jacobian_of(law: ca.Function) -> Evaluator:
+    """(s, z, q_d, q, numbers) -> J (m + n_z, 2n + n_z) of a law at rest.
 
     Numbers where they are an input of the law.
-
-    One adjoint sweep for each row: J as one function takes several times as long to build.
     """
     inputs = [ca.SX.sym(f"i{k}", law.numel_in(k)) for k in range(law.n_in())]
     s, z, q_d, v_d, a_d, q, v, *numbers = inputs
-    results = ca.vertcat(*law(*inputs))
-    e, rates = ca.SX.sym("e", results.numel()), ca.vertcat(v_d, a_d, v)
-    row = ca.jtimes(results, ca.vertcat(q, v, z), e, True)
-    row = ca.densify(ca.substitute(row, rates, ca.SX.zeros(rates.numel())))
-    return Evaluator(ca.Function("row", [s, z, q_d, q, *numbers, e], [row]))
+    J = ca.jacobian(ca.vertcat(*law(*inputs)), ca.vertcat(q, v, z))
+    rates = ca.vertcat(v_d, a_d, v)
+    J = ca.densify(ca.substitute(J, rates, ca.SX.zeros(rates.numel())))
+    return Evaluator(ca.Function("J", [s, z, q_d, q, *numbers], [J]), matrix=True)
 
 
 def pull_out_of(
@@ -179,12 +176,10 @@ def _close(
     loop: ClosedLoop, linear: LinearLoop, form: ControllerLFT, parameters: tuple[Parameter, ...]
 ) -> UncertainLoop:
     """Close the loop: the law's form between the inputs of `_entrance` and the measurement."""
-    n_z = len(linear.F)
     by_state = loop.measurement.derivative(linear.plant.q0)
-    seen = np.asarray(scipy.linalg.block_diag(by_state, np.eye(n_z)))
-    enters, A = _entrance(linear)
+    (seen, n), (enters, A) = by_state.shape, _entrance(linear)
     V = np.zeros((len(form.Q), len(A)))
-    V[:, : seen.shape[1]] = form.Q @ seen
+    V[:, :n], V[:, n : n + len(linear.F)] = form.Q[:, :seen] @ by_state, form.Q[:, seen:]
     uncertain = UncertainLoop(
         A=A,
         U=enters @ form.P,

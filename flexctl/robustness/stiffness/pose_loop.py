@@ -147,8 +147,6 @@ class PoseLoop:
         The closed loop, joint variables (m,) [rad or m], and 1 under the second loop, else 0.
     loop
         The loop linearised where the arm rests without error, with alpha pulled out.
-    names
-        Names of its modes.
     family
         The loop linearised where the arm rests under the error; None where `loop` is to be used
         even if the equilibrium moves.
@@ -158,8 +156,12 @@ class PoseLoop:
     joints: Array
     second_loop_weight: float
     loop: UncertainLoop
-    names: ModeNames
     family: ErrorFamily | None = None
+
+    @cached_property
+    def names(self) -> ModeNames:
+        """Names of the loop's modes."""
+        return name_modes(self.closed, self.joints, self.loop.size)
 
     @cached_property
     def moves(self) -> bool:
@@ -213,7 +215,7 @@ class PoseLoop:
             torque = self.family.start.rest.tau
             if exceeding(torque, self.closed.torque_limit).size:
                 raise NoMarginError(self._subject, too_weak(self.closed, torque, "at this pose"))
-        values = self.loop.nominal_poles
+        values = self.loop.balanced.nominal_poles
         grows = values.real > axis_tolerance(values)
         if not grows.any():
             return
@@ -289,7 +291,6 @@ def loop_at(
     """
     together = all_together(closed.controller.plant)
     loop = pull_out(closed, joints, second_loop_weight, together, linear)
-    names = name_modes(closed, joints, loop.size)
     parts = np.ones(len(closed.controller.plant.stiffness_parts))
     family = stiffness_family(closed, joints, second_loop_weight, parts) if len(parts) else None
     return PoseLoop(
@@ -297,7 +298,6 @@ def loop_at(
         joints=joints,
         second_loop_weight=second_loop_weight,
         loop=loop,
-        names=names,
         family=family,
     )
 

@@ -563,5 +563,5 @@ def test_where_the_form_is_singular_nothing_is_known_of_the_count():
     # 1/(1 - d): the loop has no meaning at d = 1
     problem = real_problem.prepare(loop_of([[-1.0]], [[1.0]], [[1.0]], [[1.0]]), -np.inf, np.inf)
 
-    assert problem.unstable(1.0) == (0, 1)
-    assert problem.unstable(0.25) == (0, 0)
+    assert problem.unstable(1.0) == [(0, 1)]
+    assert problem.unstable(0.25) == [(0, 0)]

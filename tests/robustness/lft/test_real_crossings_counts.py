@@ -28,9 +28,9 @@ def crossing(delta, change=1, frequency=1.0):
 def spectrum(true, low=-np.inf, high=np.inf, candidates=(), at_start=0, marginal=(), doubt=0):
     """A problem whose unstable eigenvalues change as `true` says, counted from below."""
 
-    def unstable(delta):
-        count = at_start + sum(c.change for c in true if c.delta < delta)
-        return count - doubt, count + doubt
+    def unstable(*deltas):
+        counts = [at_start + sum(c.change for c in true if c.delta < x) for x in deltas]
+        return [(count - doubt, count + doubt) for count in counts]
 
     return SimpleNamespace(
         unstable=unstable, low=low, high=high, candidates=np.array(candidates, float),
