@@ -26,8 +26,9 @@ from flexctl.verdict.broken_loop import NEAR_AXIS, BrokenLoop
 
 _EXACT = 1e-6  # relative: no frequency has a mu that exceeds the largest one found by more
 _SCALINGS = 200  # after which the search ends without an answer; a few are usual
-_NOISE = 1e-14  # relative size of a coupling that is round-off
-_APART = 1e-7  # ratio of the scalings of channels of which only one acts on the other
+_NOISE = 1e-12  # relative size of a coupling that may be round-off: mu moves by its root at most
+_APART = 1e-10  # ratio of the scalings of channels of which only one acts on the other: of the last
+# to the first, as it multiplies the round-off of the couplings that are none
 _FAST = 100.0  # times the fastest rate: reported for a maximum at infinite frequency
 
 Band = tuple[float, float]
@@ -192,7 +193,8 @@ def best_scaling(Z: ComplexArray) -> Array:
     size = np.abs(Z)
     reached, parts = _coupled(size > _NOISE * size.max())
     if len(parts) > 1:
-        d = _APART ** reached.sum(axis=1).astype(float)
+        rank = reached.sum(axis=1) - reached.sum(axis=1).min()
+        d = _APART ** (rank / max(rank.max(), 1))
         for own in parts:
             d[own] *= best_scaling(Z[np.ix_(own, own)])
         return d

@@ -10,6 +10,7 @@ from flexctl.errors import ComputationError
 from flexctl.loop.linear import LinearLoop, linearise_loop, sampled_loop, sampled_loops
 from flexctl.verdict import sampling_rate
 from flexctl.verdict.broken_loop import break_loop
+from flexctl.verdict.disk_margin import structured_singular_value
 from flexctl.verdict.margins import stability_margins
 from flexctl.verdict.sampling_rate import smallest_sampling_rate
 
@@ -310,6 +311,16 @@ def test_channels_that_do_not_act_on_each_other_have_the_margin_of_the_worst(mak
         ).disk
 
     assert disk(slice(0, 4)) == pytest.approx(min(disk(slice(0, 2)), disk(slice(2, 4))), rel=1e-6)
+
+
+@pytest.mark.parametrize("size", [3, 4])
+@pytest.mark.parametrize("noise", [1e-16, 5e-15, 5e-14])
+def test_round_off_back_along_a_chain_of_channels_does_not_count(size, noise):
+    rng = np.random.default_rng(size)
+    Z = np.tril(rng.uniform(0.5, 1, (size, size)), -1) + np.diag(np.linspace(1, 0.4, size))
+    back = np.triu(rng.uniform(-1, 1, (size, size)), 1)
+    mu = structured_singular_value((Z + noise * back).astype(complex))
+    assert mu == pytest.approx(1.0, rel=1e-6 + 1e10 * noise)
 
 
 def test_an_undamped_mode_is_no_pole_to_fall_upon(make):
