@@ -1,4 +1,4 @@
-"""Tasks that need nothing of each other, done on several cores at once."""
+"""Independent tasks, done on several cores at once."""
 
 from __future__ import annotations
 
@@ -9,30 +9,33 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
-from typing import Generic, TypeVar
+from multiprocessing.context import ForkProcess
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
 
 T = TypeVar("T")
 
-_DEATH_OF_PARENT = 1  # PR_SET_PDEATHSIG of Linux
+_DEATH_OF_PARENT = 1  # PR_SET_PDEATHSIG of Linux: the death of the thread that forked
 
 
 def in_parallel(tasks: Sequence[Callable[[], T]]) -> list[T]:
-    """Do tasks and return their results in order, which pickle must be able to copy.
+    """Do independent tasks; their results, which pickle must be able to copy, keep their order.
 
-    They are dealt out to this process and to forks of it, one for every other core: on Linux, and
-    where OPENBLAS_NUM_THREADS is 1, as the command line has it. What fails in a fork is done again
-    here: errors are those of one task after another.
+    Tasks are dealt out to this process and to forks of it, one for every other core: on Linux, and
+    where OPENBLAS_NUM_THREADS is 1, as the command line has it. Those that a fork does not manage
+    are done here. Raises the error of the first task that has one.
     """
     n = max(1, min(len(tasks), _cores()))
-    forks = [_Fork(tasks[k::n]) for k in range(1, n)]
-    try:
-        done = [[task() for task in tasks[::n]], *(fork.results() for fork in forks)]
-    finally:
-        for fork in forks:
-            fork.end()
-    return [done[k % n][k // n] for k in range(len(tasks))]
+    if n == 1:
+        return [task() for task in tasks]
+    known = dict[int, T]()
+    with contextlib.ExitStack() as stack:
+        forks = [stack.enter_context(_Fork(tasks[k::n])) for k in range(1, n)]
+        for k, results in enumerate([_before_failure(tasks[::n]), *(f.results() for f in forks)]):
+            known |= dict(zip(range(k, len(tasks), n), results, strict=False))
+    return [known[k] if k in known else task() for k, task in enumerate(tasks)]
 
 
 def _cores() -> int:
@@ -43,48 +46,83 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if alone else 1
 
 
+def _before_failure(tasks: Sequence[Callable[[], T]]) -> list[T]:
+    """Results of the tasks before the first that fails."""
+    results = list[T]()
+    with contextlib.suppress(Exception):
+        for task in tasks:
+            results.append(task())
+    return results
+
+
 class _Fork(Generic[T]):
     """A copy of this process that does some tasks and sends their results."""
 
     def __init__(self, tasks: Sequence[Callable[[], T]]) -> None:
-        self._tasks, self._beginner = tasks, os.getpid()
+        self._tasks, self._parent = tasks, os.getpid()
+        self._process: ForkProcess | None = None
+        self._receiver: Any = None
+
+    def __enter__(self) -> Self:
         context = multiprocessing.get_context("fork")
-        self._results, sender = context.Pipe(duplex=False)
-        self._process = context.Process(target=self._work, args=(sender,), daemon=True)
-        with warnings.catch_warnings():
-            # Python warns of forks beside threads, whose locks might never open again: the tasks
-            # compute, and wait for none that another thread of ours holds
-            warnings.simplefilter("ignore", DeprecationWarning)
-            with contextlib.suppress(OSError):  # no more processes: `results` does the tasks
-                self._process.start()
-        sender.close()
+        with contextlib.suppress(OSError), _undisturbed():  # no more processes, or files
+            self._receiver, sender = context.Pipe(duplex=False)
+            process = context.Process(target=self._work, args=(sender,), daemon=True)
+            try:
+                process.start()
+                self._process = process
+            finally:
+                sender.close()
+        return self
 
     def _work(self, sender: Connection) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # who began it ends it, see `end`,
-        ct.CDLL(None).prctl(_DEATH_OF_PARENT, signal.SIGKILL)  # or is killed
-        if os.getppid() != self._beginner:
+        # Ctrl-C reaches the whole group: the parent decides what becomes of it
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # and where it is killed, nothing else ends this process
+        ct.CDLL(None).prctl(_DEATH_OF_PARENT, signal.SIGKILL)
+        if os.getppid() != self._parent:
             return
-        self._results.close()
-        try:
-            with warnings.catch_warnings(record=True) as caught:
-                results = [task() for task in self._tasks]
+        self._receiver.close()
+        with contextlib.suppress(Exception), warnings.catch_warnings(record=True) as caught:
+            results = _before_failure(self._tasks)
             sender.send((results, [one.message for one in caught]))
-        except BaseException:  # noqa: BLE001 - done again by `results`
-            sender.close()
+        sender.close()
 
     def results(self) -> list[T]:
-        """Results of the tasks, whose warnings are given here."""
+        """Results of the tasks before the first that fails; their warnings are given here."""
+        if self._process is None:
+            return []
         try:
-            results, messages = self._results.recv()
-        except EOFError:
-            return [task() for task in self._tasks]
+            results, messages = self._receiver.recv()
+        except Exception:  # noqa: BLE001 - it died, or its results cannot be copied
+            return []
         for message in messages:
             warnings.warn(message, stacklevel=3)
         return list(results)
 
-    def end(self) -> None:
-        """Stop what is still at work."""
-        if self._process.pid:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self._process is not None:
             self._process.kill()
             self._process.join()
-        self._results.close()
+        if self._receiver is not None:
+            self._receiver.close()
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Hold back Ctrl-C during a fork, and Python's warning of forks beside threads.
+
+    Locks that other threads hold stay closed in a fork: tasks compute, and wait for none of these.
+    """
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)

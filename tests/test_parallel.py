@@ -33,14 +33,13 @@ def test_no_task_and_a_single_one():
     assert in_parallel([os.getpid]) == [os.getpid()]
 
 
-@pytest.mark.parametrize("failing", [0, 1])
-def test_an_error_is_that_of_the_task(failing):
-    def fail():
-        raise InputError("expected more, got less")
+@pytest.mark.parametrize("failing", [[0], [1], [0, 1], [1, 2], [2, 3]])
+def test_an_error_is_that_of_the_first_task_that_has_one(failing):
+    def fail(k):
+        raise InputError(f"task {k}: expected more, got less")
 
-    tasks = [os.getpid, os.getpid]
-    tasks[failing] = fail
-    with pytest.raises(InputError, match="expected more, got less"):
+    tasks = [partial(fail, k) if k in failing else os.getpid for k in range(4)]
+    with pytest.raises(InputError, match=f"task {failing[0]}: expected more, got less"):
         in_parallel(tasks)
 
 
@@ -65,11 +64,22 @@ def test_what_cannot_be_sent_or_dies_is_done_here():
     assert in_parallel([os.getpid, deadly]) == [here, True]
 
 
-def test_without_further_processes_all_is_done_here(monkeypatch):
-    def no_more():
+def test_a_fork_that_dies_while_it_sends_is_replaced():
+    class Deadly:
+        def __reduce__(self):
+            os._exit(1)
+
+    here = os.getpid()
+    tasks = [os.getpid, lambda: os.getpid() if os.getpid() == here else [bytes(10**6), Deadly()]]
+    assert in_parallel(tasks) == [here, here]
+
+
+@pytest.mark.parametrize("missing", ["fork", "pipe"])
+def test_without_further_processes_or_files_all_is_done_here(monkeypatch, missing):
+    def no_more(*_):
         raise BlockingIOError("Resource temporarily unavailable")
 
-    monkeypatch.setattr(os, "fork", no_more)
+    monkeypatch.setattr(os, missing, no_more)
     assert in_parallel([os.getpid] * 3) == [os.getpid()] * 3
 
 

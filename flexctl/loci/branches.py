@@ -27,13 +27,13 @@ from flexctl.loci.steps import Step, StepMatch, join_regular
 
 Range = tuple[float, float]
 
-_LEAST = 1e-12  # share of the whole range that a step is not halved below
-_SIDE_BY_SIDE = 4 * _LEAST  # so near, events of the same branches are one
+_LEAST = 1e-12  # share of the whole range that a step is not divided below
+_MERGED = 4 * _LEAST  # so near, unsafe events of the same branches are one
 _MOST = 20_000  # matrices; steps still in doubt are then unsafe
 _ASIDE = (0.0, 0.618e-4, -0.618e-4)  # shares of a step, where eigenvalues happen to coincide
-_BESIDE = 0.764  # of the shorter way to where a step is divided, if eigenvalues coincide there
+_BESIDE = 0.764  # share of either part at which a step is divided if eigenvalues coincide otherwise
 _BATCH = 64
-_FOLLOWED = 6  # halvings of a step in doubt before it is to be proven
+_FOLLOWED = 6  # divisions of a step in doubt before it is to be proven
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +129,7 @@ def follow(family: Callable[[float], Array], grid: Array, *, proven: bool = Fals
     family
         Real matrix A(s) (n, n), smooth over the range of the grid.
     grid
-        Ascending parameters (k,), two at least; steps between them are halved where they must be.
+        Ascending parameters (k,), two at least; steps between them are divided where they must be.
     proven
         Whether every step is to be proven; else only those that following leaves in doubt.
 
@@ -147,7 +147,7 @@ def follow(family: Callable[[float], Array], grid: Array, *, proven: bool = Fals
     grid = _checked(grid)
     cache = _Family.over(family, grid)
     nodes = _nodes(cache, grid)
-    judge = _Judge(family=cache, halvings=0 if proven else _FOLLOWED)
+    judge = _Judge(family=cache, divisions=0 if proven else _FOLLOWED)
     joined = _join(judge, nodes, _LEAST * (grid[-1] - grid[0]))
     return _compose(cache, grid, joined)
 
@@ -252,18 +252,18 @@ def _divide(family: _Family, step: Step, part: float) -> tuple[Step, Step]:
 class _Judge:
     """Judges steps: follows eigenvectors first, and proves what remains in doubt.
 
-    Steps in doubt are to be proven after so many `halvings`; with none every step is.
+    Steps in doubt are to be proven after so many `divisions`; with none every step is.
     """
 
     family: _Family
-    halvings: int
+    divisions: int
     chords: Chords = field(default_factory=Chords)
 
     def __call__(self, steps: Sequence[Step], level: int) -> list[StepMatch]:
         matches: dict[int, StepMatch] = {}
         regular = [k for k, step in enumerate(steps) if _regular(step)]
         pairings = {k: pair_up(steps[k]) for k in set(range(len(steps))).difference(regular)}
-        if self.halvings:
+        if self.divisions:
             for k, pairing in pairings.items():
                 keep_blocks(steps[k], pairing, self.chords)
             followed = follow_regular([steps[k] for k in regular], self.chords, self.family)
@@ -275,7 +275,7 @@ class _Judge:
                     k: look_half_way(steps[k], match, self.chords, self.family)
                     for k, match in matches.items()
                 }
-            if level >= self.halvings:
+            if level >= self.divisions:
                 matches = {k: match for k, match in matches.items() if match.safe}
             regular = [k for k in regular if k not in matches]
         for first in range(0, len(regular), _BATCH):
@@ -314,7 +314,7 @@ def _compose(family: _Family, grid: Array, joined: Sequence[tuple[Step, StepMatc
         values=np.stack([row.values for row in rows]),
         rows=tuple(rows),
         scale=family.scale,
-        events=merge_events(events, _SIDE_BY_SIDE * (grid[-1] - grid[0])),
+        events=merge_events(events, _MERGED * (grid[-1] - grid[0])),
         together=tuple(row.together for row in rows),
         n_matrices=len(family.known),
         unproven=_unproven(joined),

@@ -94,7 +94,7 @@ def _met(meeting: Meeting, branch: Array) -> LocusEvent:
 
 
 def merge_events(events: Sequence[LocusEvent], near: float) -> tuple[LocusEvent, ...]:
-    """Put events in order; make one of two as `near` as that if one has the other's branches."""
+    """Sort events; merge unsafe ones no more than `near` apart if one has the other's branches."""
     merged: list[LocusEvent] = []
     for event in sorted(events, key=lambda one: one.start):
         before = next((k for k, one in enumerate(merged) if _continues(one, event, near)), None)
@@ -102,7 +102,8 @@ def merge_events(events: Sequence[LocusEvent], near: float) -> tuple[LocusEvent,
             merged.append(event)
         else:
             branches = max(merged[before].branches, event.branches, key=len)
-            merged[before] = replace(merged[before], end=event.end, branches=branches)
+            end = max(merged[before].end, event.end)
+            merged[before] = replace(merged[before], end=end, branches=branches)
     return tuple(merged)
 
 

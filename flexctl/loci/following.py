@@ -29,7 +29,7 @@ from flexctl.loci.frames import (
     ROUND_OFF,
     SAMPLES,
     SMALL,
-    UNTOLD,
+    hidden_coupling,
     least_distance,
 )
 from flexctl.loci.spectrum import Spectrum, match_by_overlap
@@ -217,12 +217,12 @@ def _passing(step: Step, order: Array, overlap: Array, chords: Chords, family: F
     size = np.minimum(np.abs(first[i]), np.abs(first[j]))
     coupling = _coupling(overlap[i, j], D)
     noise = _round_off(step, order, i, j)
-    told = noise <= UNTOLD * np.minimum(np.abs(D[0]), np.abs(D[-1]))
-    negligible = told & (coupling <= noise + NEGLIGIBLE * size)
+    hidden = hidden_coupling(noise, D[0], D[-1])
+    negligible = ~hidden & (coupling <= noise + NEGLIGIBLE * size)
     passing = ((D * D[0].conj()).real < np.abs(D * D[0]) / 2).any(axis=0)
     room = np.maximum(least - error, 0.0)
     narrow = least <= NARROW * size
-    doubt = (narrow | passing & (_SAFETY * coupling > room)) & ~negligible
+    doubt = hidden | ((narrow | passing & (_SAFETY * coupling > room)) & ~negligible)
     if doubt.any():
         columns = {*i[doubt].tolist(), *j[doubt].tolist()}
         closest = np.where(doubt, least, np.inf).argmin()
@@ -240,11 +240,11 @@ def _passing(step: Step, order: Array, overlap: Array, chords: Chords, family: F
 
 
 def _half_turned(D: ComplexArray) -> float:
-    """Share of a step at which two eigenvalues at distances D (2,) have turned half of their way.
+    """Share of a step where eigenvectors have done half of their turn, for distances D (2,).
 
-    Where they are coupled by k, the angle a by which they have turned into each other has
-    |D| exp(i a) = d + 2 i k, in which d goes on linearly: a triangle, whose angle is halved where
-    its side is divided as the sides beside it.
+    Those of two eigenvalues that are coupled by k have turned into each other by a/2, in which
+    |D| exp(i a) = d + 2 i k. With d linear in s, the bisector of the angle at the apex of this
+    triangle divides the step as |D_0| to |D_1|.
     """
     first, second = np.abs(D)
     total = first + second

@@ -21,7 +21,7 @@ SAMPLES = np.linspace(0, 1, 5)
 SAFETY = 2.0  # couplings are taken so much larger than they were found
 UNSEEN = 0.25  # share of what the second difference of A adds that its higher ones may add
 NEGLIGIBLE = 1e-12  # couplings both ways below this share of an eigenvalue are none
-UNTOLD = 0.2  # share of their distance by which round-off may move two that are not coupled
+HIDDEN = 0.2  # share of the distance of two beyond which round-off hides how they are coupled
 NARROW = 1e-9  # eigenvalues that pass at less than this share of their size might as well cross
 BENT = 0.02  # share of an eigenvalue by which its way may be off a straight line in a step
 SMALL = 1e-6  # of the largest eigenvalue: below, one is as good as none in this
@@ -157,16 +157,29 @@ def acting_on_each_other(coupling: Array, noise: Array, centres: ComplexArray) -
 
     Coupling of the size of round-off is none, and so is what is a negligible share of centres
     (5, n) in units that balance both ways: eigenvalues are moved by sqrt(c_ij c_ji), which does not
-    depend on units, however small one of the two. Where round-off moves two nearly as far as they
-    are apart at an end, as beside a defective pair, it says nothing of their coupling.
+    depend on units, however small one of the two. Two whose coupling round-off hides, by
+    `hidden_coupling`, count as acting on each other.
     """
     acts = coupling > noise
     both = np.where(acts & strongly_connected(acts), coupling, 0.0)
     balanced = scipy.linalg.matrix_balance(both, permute=False)[0]
     size = np.abs(centres).max(axis=0)
     coupled = balanced > NEGLIGIBLE * np.minimum(size[:, None], size)
-    apart = np.abs(centres[[0, -1], :, None] - centres[[0, -1], None, :]).min(axis=0)
-    return strongly_connected(coupled | (np.sqrt(noise * noise.T) > UNTOLD * apart))
+    D = centres[:, :, None] - centres[:, None, :]
+    return strongly_connected(coupled | hidden_coupling(np.sqrt(noise * noise.T), D[0], D[-1]))
+
+
+def hidden_coupling(noise: Array, first: ComplexArray, last: ComplexArray) -> Array:
+    """Whether round-off hides the coupling of two eigenvalues in a step that goes through zero.
+
+    Beside a defective pair round-off moves both nearly as far as they are apart, and hides a
+    coupling of that size. Their distances `first` and `last` at the ends of the step then differ by
+    a right angle, as the square of their distance goes through zero. Those of eigenvalues that are
+    not coupled and cross are opposite, and of others about parallel.
+    """
+    size = np.abs(first * last)
+    hidden = noise > HIDDEN * np.minimum(np.abs(first), np.abs(last))
+    return hidden & (np.abs((first * last.conj()).real) < size / 2)
 
 
 def nearest_distance(centres: ComplexArray) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Steps between neighbouring parameters, judged many at a time: joined, or to be halved."""
+"""Steps between neighbouring parameters, judged many at a time: joined, or to be divided."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from flexctl.loci.spectrum import Spectrum, match_by_overlap, overlaps
 LEAST_OVERLAP = 0.5  # least overlap of an eigenvector with itself one step on
 _MEET = 1e-7  # share of its size at which an eigenvalue has met another that it is not coupled to
 _NEWTON = 12
-_ASIDE = 10.0  # times more across than along their way: so two pass each other by
+_BY = 10.0  # ratio of lateral to longitudinal distance above which two eigenvalues miss each other
 _EXACT = 1e-10  # share of a step
 _FINE = np.linspace(0, 1, 129)
 Family = Callable[[float], Array]
@@ -193,12 +193,35 @@ def find_meeting(
 ) -> tuple[Meeting | None, bool]:
     """Find where two eigenvalues cross whose paths (5,) come together.
 
-    None where they do not; then whether it is sure that they pass each other by.
+    Returns the meeting, or None, and whether that is certain.
     """
-    s, a, b, aside = _meet(step, *paths, family)
-    if abs(a - b) > _MEET * abs(a):
-        return None, aside
-    return Meeting(kind="crossing", columns=columns, start=s, end=s, value=(a + b) / 2), True
+    nearest = _meet(step, *paths, family)
+    if nearest.apart:
+        return None, nearest.by
+    if nearest.outside:
+        return None, True
+    value = (nearest.a + nearest.b) / 2
+    meeting = Meeting(kind="crossing", columns=columns, start=nearest.s, end=nearest.s, value=value)
+    return meeting, True
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Nearest:
+    """Two eigenvalues a and b where they are nearest in a step.
+
+    `by`: they miss each other there; `outside`: they are nearer outside of the step.
+    """
+
+    s: float
+    a: complex
+    b: complex
+    by: bool
+    outside: bool
+
+    @property
+    def apart(self) -> bool:
+        """Whether they are too far apart to be one."""
+        return abs(self.a - self.b) > _MEET * abs(self.a)
 
 
 def _narrow(step: Step, i: int, j: int) -> Meeting:
@@ -212,10 +235,8 @@ def _pairs(contact: Array, columns: Sequence[int]) -> list[tuple[int, int]]:
     return [(int(i), int(j)) for i, j in zip(*np.nonzero(upper), strict=True)]
 
 
-def _meet(
-    step: Step, first: ComplexArray, second: ComplexArray, family: Family
-) -> tuple[float, complex, complex, bool]:
-    """Where two centres (5,) are nearest, both there, and whether they are side by side.
+def _meet(step: Step, first: ComplexArray, second: ComplexArray, family: Family) -> _Nearest:
+    """Find where two centres (5,) are nearest.
 
     Begun at the least distance of the centres and found on the eigenvalues of A itself by Newton's
     method: their difference, of which only the square is smooth, has nearly the slope of the
@@ -231,20 +252,22 @@ def _meet(
         a, b = values[scipy.optimize.linear_sum_assignment(cost)[1]]
         return t, complex(a), complex(b)
 
-    best, aside = nearest(float(_FINE[np.abs(difference(_FINE)).argmin()])), False
+    best, by, along = nearest(float(_FINE[np.abs(difference(_FINE)).argmin()])), False, 0.0
     for _ in range(_NEWTON):
         t, a, b = best
         slope = complex(difference.deriv()(t))
         apart = (a - b) / slope if slope else 0j
-        aside = abs(a - b) > _MEET * abs(a) and abs(apart.imag) > _ASIDE * abs(apart.real)
-        if aside or abs(apart.real) <= _EXACT:
+        along = abs(apart.real)
+        by = abs(a - b) > _MEET * abs(a) and abs(apart.imag) > _BY * along
+        if by or along <= _EXACT:
             break
         tried = [nearest(x) for x in (t - apart.real, t + apart.real) if 0 <= x <= 1]
         best = min([best, *tried], key=lambda one: abs(one[1] - one[2]))
         if best[0] == t:
             break
     t, a, b = best
-    return float(step.before.s + t * step.width), a, b, aside
+    outside = t in (0, 1) and along > _EXACT
+    return _Nearest(s=float(step.before.s + t * step.width), a=a, b=b, by=by, outside=outside)
 
 
 def _through(samples: ComplexArray) -> np.polynomial.Polynomial:

@@ -383,6 +383,28 @@ def test_two_pairs_that_coalesce_are_never_followed_through_it(follow, seed):
     assert [event.start for event in found.events] == pytest.approx(window, abs=1e-9)
 
 
+def turning(decay, rate):
+    return np.array([[decay, rate], [-rate, decay]])
+
+
+@pytest.mark.parametrize("size", [1e6, 1e8])
+@pytest.mark.parametrize("offset", [1.5, 4.0])
+def test_a_crossing_as_near_to_a_node_as_round_off_is_one(follow, size, offset):
+    at = 0.5 + offset * 100 * 2.2e-16 * size
+    pairs = follow(
+        lambda s: scipy.linalg.block_diag(
+            turning(-1 + 0.3 * (s - at) ** 2 + 0.3 * (s - at), 3 + s - at), turning(-1, 3), -size
+        ),
+        np.linspace(0, 1, 5),
+    )
+    single = follow(
+        lambda s: np.diag([-1 + s - at, -1 - 0.5 * (s - at), -size]), np.linspace(0, 1, 5)
+    )
+    for found in (pairs, single):
+        assert kinds(found) == ["crossing"]
+        assert found.events[0].start == pytest.approx(at, abs=1e-6)
+
+
 @pytest.mark.parametrize("coupling", [1e-3, 1e-6])
 def test_a_step_is_divided_where_two_veer(coupling, monkeypatch):
     Q = np.linalg.qr(np.random.default_rng(0).standard_normal((2, 2)))[0]
