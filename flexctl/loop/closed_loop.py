@@ -144,9 +144,9 @@ class ClosedLoop(Summary):
 
     @cached_property
     def under_errors(self) -> Callable[..., ClosedLoop]:
-        """The loop by errors [-] of its law's stiffness, free ones: of all parts together or each.
+        """The loop with errors [-] of its law's stiffness, one for all parts or one for each.
 
-        The last ones are kept: margins at all poses ask for the same few.
+        They must be free. The last 8 are kept: margins at all poses ask for the same few.
         """
         return lru_cache(maxsize=8)(lambda *errors: self.at({STIFFNESS_ERROR: errors}))
 

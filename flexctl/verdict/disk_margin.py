@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 import scipy.optimize
 import slycot
 
@@ -26,9 +27,11 @@ from flexctl.verdict.broken_loop import NEAR_AXIS, BrokenLoop
 
 _EXACT = 1e-6  # relative: no frequency has a mu that exceeds the largest one found by more
 _SCALINGS = 200  # after which the search ends without an answer; a few are usual
-_NOISE = 1e-12  # relative size of a coupling that may be round-off: mu moves by its root at most
-_APART = 1e-10  # ratio of the scalings of channels of which only one acts on the other: of the last
-# to the first, as it multiplies the round-off of the couplings that are none
+(_GEBAL,) = scipy.linalg.get_lapack_funcs(
+    ("gebal",)
+)  # matrix_balance takes large scalings for indices
+_UNCOUPLED = 1e-8  # of the greatest entry, once couplings are balanced: mu changes by as much
+_NOTHING = 1e-60  # of the greatest entry: stands for zero where couplings are balanced
 _FAST = 100.0  # times the fastest rate: reported for a maximum at infinite frequency
 
 Band = tuple[float, float]
@@ -42,8 +45,7 @@ def disk_margin(cut: BrokenLoop) -> tuple[float, float]:
     """
     middle = replace(cut.response, D=cut.response.D + np.eye(cut.m) / 2)
     w = _first_frequencies(cut)
-    size = np.abs(middle(w))
-    _, parts = _coupled((size > _NOISE * size.max()).any(axis=0))
+    _, parts = _balanced(np.abs(middle(w)).max(axis=0))
     found = [_largest(_channels(middle, own), w) for own in parts]
     mu, at = max(found)
     return 1 / mu, cut.frequency(min(at, _FAST * w[np.isfinite(w)].max()))
@@ -166,15 +168,19 @@ def _crossings(Z: Response, scaling: Array, level: float) -> Array:
     return np.sort(s.imag[near])
 
 
-def _coupled(acts: Array) -> tuple[Array, list[Array]]:
-    """Which channel each one reaches (m, m), and sets of channels that reach each other."""
-    m = len(acts)
-    reached = acts | np.eye(m, dtype=bool)
-    if reached.all():
-        return reached, [np.arange(m)]
-    reached = np.linalg.matrix_power(reached.astype(float), m) > 0
+def _balanced(size: Array) -> tuple[Array, list[Array]]:
+    """Scaling (m,) that balances the couplings between channels of these sizes (m, m), and parts.
+
+    The parts are sets of channels that act on each other both ways, by whatever way.
+    """
+    m = len(size)
+    between = np.maximum(size, _NOTHING * size.max())
+    np.fill_diagonal(between, 0.0)
+    both_ways, _, _, scale, _ = _GEBAL(between, scale=True, permute=False)
+    acts = both_ways > _UNCOUPLED * max(both_ways.max(), np.diagonal(size).max())
+    reached = np.linalg.matrix_power(acts + np.eye(m), m) > 0
     first = (reached & reached.T).argmax(axis=1)
-    return reached, [np.flatnonzero(first == k) for k in np.unique(first)]
+    return 1 / scale, [np.flatnonzero(first == k) for k in np.unique(first)]
 
 
 def structured_singular_value(Z: ComplexArray) -> float:
@@ -185,21 +191,19 @@ def structured_singular_value(Z: ComplexArray) -> float:
 def best_scaling(Z: ComplexArray) -> Array:
     """Scaling (m,) of the channels that minimises the norm of d Z d^-1, nearly.
 
-    Of two channels it balances the couplings. Sets of channels that are not coupled in both
-    directions are scaled apart, and so that the couplings between them almost vanish: for a
-    reducible matrix ab13md of slycot 0.7.1 may never return.
+    Couplings are balanced first. Of parts that are then not coupled each has the best scaling of
+    its own: for a reducible matrix ab13md of slycot 0.7.1 may never return.
     """
     m = len(Z)
-    size = np.abs(Z)
-    reached, parts = _coupled(size > _NOISE * size.max())
-    if len(parts) > 1:
-        rank = reached.sum(axis=1) - reached.sum(axis=1).min()
-        d = _APART ** (rank / max(rank.max(), 1))
-        for own in parts:
-            d[own] *= best_scaling(Z[np.ix_(own, own)])
-        return d
     if m == 1:
         return np.ones(1)
+    scaling, parts = _balanced(np.abs(Z))
+    if len(parts) > 1:
+        for own in parts:
+            inside = best_scaling(_scaled(Z, scaling)[np.ix_(own, own)])
+            scaling[own] *= inside / np.exp(np.log(inside).mean())
+        return scaling
     if m == 2:
         return np.array([1.0, np.sqrt(np.abs(Z[0, 1]) / np.abs(Z[1, 0]))])
-    return np.asarray(slycot.ab13md(Z, np.ones(m, dtype=int), np.full(m, 2))[1])
+    found = slycot.ab13md(_scaled(Z, scaling), np.ones(m, dtype=int), np.full(m, 2))[1]
+    return scaling * np.asarray(found)

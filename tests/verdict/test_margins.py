@@ -313,14 +313,31 @@ def test_channels_that_do_not_act_on_each_other_have_the_margin_of_the_worst(mak
     assert disk(slice(0, 4)) == pytest.approx(min(disk(slice(0, 2)), disk(slice(2, 4))), rel=1e-6)
 
 
-@pytest.mark.parametrize("size", [3, 4])
-@pytest.mark.parametrize("noise", [1e-16, 5e-15, 5e-14])
-def test_round_off_back_along_a_chain_of_channels_does_not_count(size, noise):
-    rng = np.random.default_rng(size)
-    Z = np.tril(rng.uniform(0.5, 1, (size, size)), -1) + np.diag(np.linspace(1, 0.4, size))
-    back = np.triu(rng.uniform(-1, 1, (size, size)), 1)
+@pytest.mark.parametrize("coupling", [1.0, 1e3])
+@pytest.mark.parametrize("m", [2, 3, 4, 6])
+def test_a_chain_of_channels_has_the_singular_value_of_the_worst(m, coupling):
+    Z = coupling * np.tril(np.ones((m, m)), -1) + np.eye(m)
+    assert structured_singular_value(Z.astype(complex)) == pytest.approx(1.0, rel=1e-6)
+    Z -= np.diag(np.linspace(0, 0.5, m))
+    assert structured_singular_value(Z.astype(complex)) == pytest.approx(1.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("m", [3, 4])
+@pytest.mark.parametrize("noise", [1e-16, 1e-14, 1e-12])
+def test_round_off_back_along_a_chain_of_channels_hardly_counts(m, noise):
+    rng = np.random.default_rng(m)
+    Z = np.tril(rng.uniform(0.5, 1, (m, m)), -1) + np.diag(np.linspace(1, 0.4, m))
+    back = np.triu(rng.uniform(0.1, 1, (m, m)), 1)
     mu = structured_singular_value((Z + noise * back).astype(complex))
-    assert mu == pytest.approx(1.0, rel=1e-6 + 1e10 * noise)
+    assert 1 - 1e-9 <= mu < 1 + 1e-8 + 30 * noise ** (2 / m)
+
+
+@pytest.mark.parametrize("back", [1e-9, 1e-12, 1e-15])
+def test_a_strong_coupling_makes_a_weak_one_back_count(back):
+    Z = np.array([[1, back], [1e3, 1]])  # mu = 1 + sqrt(1e3 back)
+    assert structured_singular_value(Z.astype(complex)) == pytest.approx(
+        1 + np.sqrt(1e3 * back), rel=1e-7
+    )
 
 
 def test_an_undamped_mode_is_no_pole_to_fall_upon(make):
