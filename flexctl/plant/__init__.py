@@ -16,6 +16,7 @@ from flexctl.plant.library_cache import (
     cached_library,
     compiles,
     find_compiler,
+    record_digest,
     source_digest,
 )
 from flexctl.plant.linearisation import LinearPlant, linear_model, linearise
@@ -78,6 +79,7 @@ __all__ = [
     "lower_triangle",
     "missing_terms",
     "nonzero_numbers",
+    "record_digest",
     "require_inertia",
     "source_digest",
     "state_space",

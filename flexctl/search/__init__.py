@@ -5,9 +5,12 @@ from flexctl.search.bias_run import FARTHEST, BiasRun, BiasRuns
 from flexctl.search.charts import DampingChart, GainChart, damping_chart, gain_chart
 from flexctl.search.one_number import Searched, Trial, search_over
 from flexctl.search.remedies import Remedies, Remedy, find_remedies
+from flexctl.search.statistics import QUANTILES, Share, Summaries, summarise
+from flexctl.search.sweep import Sweep, sweep
 
 __all__ = [
     "FARTHEST",
+    "QUANTILES",
     "BiasAdvice",
     "BiasRun",
     "BiasRuns",
@@ -17,10 +20,15 @@ __all__ = [
     "Remedies",
     "Remedy",
     "Searched",
+    "Share",
+    "Summaries",
+    "Sweep",
     "Trial",
     "advise_bias",
     "damping_chart",
     "find_remedies",
     "gain_chart",
     "search_over",
+    "summarise",
+    "sweep",
 ]

@@ -30,6 +30,7 @@ from flexctl.view.options import (
     MarginOptions,
     SeparationOptions,
     SimulateOptions,
+    SweepOptions,
     TrackOptions,
     click_options,
 )
@@ -62,6 +63,11 @@ _COMMANDS = {  # function of flexctl.view.commands, its options, the arguments a
     "compare": (
         "comparison.compare_designs",
         CompareOptions,
+        (_MODEL, click.Argument(["designs"], nargs=-1, required=True)),
+    ),
+    "sweep": (
+        "sweeping.sweep_designs",
+        SweepOptions,
         (_MODEL, click.Argument(["designs"], nargs=-1, required=True)),
     ),
     "separation": ("separation.separate", SeparationOptions, (_MODEL, _DESIGN)),

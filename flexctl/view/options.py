@@ -189,6 +189,38 @@ class CompareOptions(LoopOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SweepOptions(LoopOptions):
+    """Judge DESIGNs at many values of numbers of arm and design, on all cores."""
+
+    vary: tuple[str, ...] = _several(
+        "--vary",
+        "KEY=SPEC",
+        "A number of arm or design: FROM:TO:COUNT, values with commas, normal(MEAN,DEVIATION), "
+        "uniform(FROM,TO); * before each number for factors (repeatable).",
+    )
+    truth_vary: tuple[str, ...] = _several(
+        "--truth-vary", "KEY=SPEC", "The same of the true arm alone (repeatable)."
+    )
+    samples: int | None = _option("--samples", "N", "Random samples of distributions.")
+    latin: int | None = _option("--latin", "N", "Samples as a Latin hypercube instead.")
+    seed: int = _option("--seed", "S", "Of random numbers.", default=0, show_default=True)
+    metrics: str = _option(
+        "--metrics",
+        "NAMES",
+        "full, linear (poles at the final pose) or names of metrics with commas.",
+        default="full",
+        show_default=True,
+    )
+    jobs: int | None = _option(
+        "--jobs", "N", "Processes; default: one on each core.", type=click.IntRange(min=1)
+    )
+    ledger: Path | None = _option(
+        "--ledger", "FILE", "Keeps what is judged; the same sweep goes on from it."
+    )
+    yes: bool = _flag("--yes", "Judge even more than a million points.")
+
+
+@dataclass(frozen=True, kw_only=True)
 class SeparationOptions(LoopOptions):
     """Find how soft MODEL may be before the composite DESIGN destabilises it."""
 

@@ -1,0 +1,129 @@
+"""Ledger of a sweep: what has been judged, in a file that a kill leaves whole."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from flexctl.errors import FlexctlError, InputError
+
+_SIGNATURE = 0x666C6378  # "flcx", SQLite's number of the kind of application
+_SCHEMA = """
+create table if not exists sweeps (content text primary key, label text not null);
+create table if not exists points (
+    content text not null references sweeps,
+    point integer not null,
+    row text not null,
+    primary key (content, point)
+) without rowid;
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What was found at a point: metrics by name, or None and why it failed; both are possible."""
+
+    point: int
+    metrics: Mapping[str, Any] | None
+    failed: str | None = None
+
+
+class Ledger:
+    """Rows of a sweep by point, on disk or in memory.
+
+    A file holds several sweeps, told apart by the digest of all that their rows depend on: nothing
+    is found under another model, design, setting or version, and nothing of it is lost.
+
+    Parameters
+    ----------
+    path
+        The file, None for memory.
+    content
+        Digest of all that the rows depend on.
+    label
+        Names of what is swept: a file of a sweep with another label is refused.
+
+    Raises
+    ------
+    InputError
+        When the file is no ledger, or that of a sweep with another label.
+    """
+
+    def __init__(self, path: Path | None, content: str, label: Mapping[str, Any]) -> None:
+        self.path, self.content = path, content
+        name = str(path) if path else ":memory:"
+        try:
+            self._file = sqlite3.connect(name, timeout=30)
+            self._prepare(json.dumps(label, sort_keys=True))
+        except sqlite3.DatabaseError as error:
+            raise InputError(f"{name}: expected a ledger of flexctl, got {_why(error)}") from error
+
+    def _prepare(self, label: str) -> None:
+        (kind,) = self._file.execute("pragma application_id").fetchone()
+        (tables,) = self._file.execute("select count(*) from sqlite_master").fetchone()
+        if tables and kind != _SIGNATURE:
+            raise InputError(f"{self.path}: expected a ledger of flexctl, got another database")
+        known = self._file.execute("select distinct label from sweeps").fetchall() if tables else []
+        if any(label != one for (one,) in known):
+            raise InputError(
+                f"{self.path}: expected the ledger of this sweep, got that of "
+                f"{_words(known[0][0])}; name another file"
+            )
+        self._file.execute("pragma journal_mode = wal")
+        self._file.execute("pragma synchronous = full")
+        with self._file:
+            self._file.execute(f"pragma application_id = {_SIGNATURE}")
+            for statement in _SCHEMA.split(";"):
+                self._file.execute(statement)
+            self.others = self._count("content != ?")
+            self._file.execute("insert or ignore into sweeps values (?, ?)", (self.content, label))
+
+    def _count(self, where: str) -> int:
+        query = f"select count(*) from points where {where}"
+        return int(self._file.execute(query, (self.content,)).fetchone()[0])
+
+    def __len__(self) -> int:
+        return self._count("content = ?")
+
+    def points(self) -> set[int]:
+        """Points that are done."""
+        query = "select point from points where content = ?"
+        return {point for (point,) in self._file.execute(query, (self.content,))}
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Store rows, all or none of them; those that are there already stay."""
+        texts = [(self.content, row.point, json.dumps([row.metrics, row.failed])) for row in rows]
+        try:
+            with self._file:
+                self._file.executemany("insert or ignore into points values (?, ?, ?)", texts)
+        except sqlite3.Error as error:
+            raise FlexctlError(
+                f"{self.path}: cannot be written ({error}); what is there is kept"
+            ) from error
+
+    def rows(self) -> Iterator[Row]:
+        """All rows in the order of the points."""
+        query = "select point, row from points where content = ? order by point"
+        for point, text in self._file.execute(query, (self.content,)):
+            metrics, failed = json.loads(text)
+            yield Row(point=point, metrics=metrics, failed=failed)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+def _why(error: sqlite3.Error) -> str:
+    text = str(error)
+    return "another file" if "not a database" in text else f"one that cannot be read ({text})"
+
+
+def _words(label: str) -> str:
+    facts = json.loads(label)
+    return f"{facts['model']} with {', '.join(facts['designs'])} over {', '.join(facts['keys'])}"

@@ -1,0 +1,205 @@
+"""Points of a sweep: grids, lists, Monte Carlo samples and Latin hypercubes over numbers by key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite, prod
+
+import numpy as np
+import scipy  # its parts are imported where they are used
+
+from flexctl.checks import Array
+from flexctl.errors import InputError
+
+Spec = str | float | Sequence[float]
+"""How a number varies: ``"0.1:0.5:5"``, ``"1, 2, 5"`` or such numbers, ``"normal(0.2, 0.02)"``,
+``"uniform(0.1, 0.3)"``; with ``*`` before every number these are factors of what the file has."""
+
+_CALL = re.compile(r"(?P<name>[a-z]+)\s*\((?P<inside>[^()]*)\)")
+_DISTRIBUTIONS = {"normal": "a mean and a deviation above 0", "uniform": "two ascending ends"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variation:
+    """How one number varies.
+
+    Attributes
+    ----------
+    key
+        Of a model or design file; ``truth.`` before it for the true arm alone.
+    kind
+        "values", "normal" or "uniform".
+    numbers
+        The values; mean and standard deviation; the ends.
+    scaled
+        Whether these are factors of what the file has.
+    """
+
+    key: str
+    kind: str
+    numbers: tuple[float, ...]
+    scaled: bool = False
+
+    @property
+    def sampled(self) -> bool:
+        """Whether it is drawn from a distribution."""
+        return self.kind != "values"
+
+    @property
+    def some(self) -> tuple[float, ...]:
+        """The first, the middle and the last of its values, or the median of its distribution."""
+        if self.sampled:
+            return tuple(self.quantiles(np.array([0.5])).tolist())
+        numbers = self.numbers
+        return tuple(dict.fromkeys((numbers[0], numbers[len(numbers) // 2], numbers[-1])))
+
+    def quantiles(self, u: Array) -> Array:
+        """Values (n,) at cumulative probabilities u (n,) of its distribution."""
+        a, b = self.numbers
+        return a + b * scipy.special.ndtri(u) if self.kind == "normal" else a + (b - a) * u
+
+
+def read_variation(key: str, spec: Spec) -> Variation:
+    """Read how a number varies.
+
+    Raises
+    ------
+    InputError
+        When it cannot be read, or a distribution lacks a number.
+    """
+    if not isinstance(spec, str):
+        numbers = np.atleast_1d(np.asarray(spec, dtype=float))
+        if numbers.ndim != 1 or not numbers.size or not np.isfinite(numbers).all():
+            raise InputError(f"{key}: expected numbers, got {spec!r}")
+        return Variation(key=key, kind="values", numbers=tuple(numbers.tolist()))
+    text = spec.strip()
+    call = _CALL.fullmatch(text)
+    inside = call["inside"] if call else text
+    parts = [part.strip() for part in re.split(r"[:,]", inside)]
+    count, is_range = None, not call and ":" in inside
+    if is_range and len(parts) == 3:
+        count = _count(key, parts.pop(), spec)
+    scaled = [part.startswith("*") for part in parts]
+    numbers = tuple(_number(key, part.removeprefix("*"), spec) for part in parts)
+    if any(scaled) and not all(scaled):
+        raise InputError(f"{key}: expected numbers or factors (*0.5), not both, got {spec!r}")
+    kind = call["name"] if call else "uniform" if is_range and count is None else "values"
+    if call and kind not in _DISTRIBUTIONS:
+        known = " or ".join(_DISTRIBUTIONS)
+        raise InputError(f"{key}: expected {known} with two numbers, got {spec!r}")
+    if kind != "values" or is_range:
+        _check(key, kind, numbers, spec)
+    if count is not None:
+        numbers = tuple(np.linspace(numbers[0], numbers[1], count).tolist())
+    return Variation(key=key, kind=kind, numbers=numbers, scaled=all(scaled))
+
+
+def _check(key: str, kind: str, numbers: tuple[float, ...], spec: str) -> None:
+    expected = _DISTRIBUTIONS.get(kind, "FROM:TO:COUNT with FROM below TO")
+    good = len(numbers) == 2 and (numbers[1] > 0 if kind == "normal" else numbers[0] < numbers[1])
+    if not good:
+        raise InputError(f"{key}: expected {expected}, got {spec!r}")
+
+
+def _number(key: str, text: str, spec: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = np.inf
+    if not isfinite(number):
+        expected = "FROM:TO:COUNT, numbers, normal(MEAN,DEVIATION) or uniform(FROM,TO)"
+        raise InputError(f"{key}: expected {expected}, got {spec!r}")
+    return number
+
+
+def _count(key: str, text: str, spec: str) -> int:
+    if not text.isdigit() or int(text) < 2:
+        raise InputError(f"{key}: expected a count of 2 or more after FROM:TO:, got {spec!r}")
+    return int(text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Points:
+    """All combinations of the values of some numbers with samples of the others.
+
+    Attributes
+    ----------
+    variations
+        Of every number.
+    samples
+        Values (n, k) of the k that are drawn from distributions; (1, 0) without any.
+    """
+
+    variations: tuple[Variation, ...]
+    samples: Array = field(repr=False)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Keys of the numbers."""
+        return tuple(one.key for one in self.variations)
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        grid = (len(one.numbers) for one in self.variations if not one.sampled)
+        return (*grid, len(self.samples))
+
+    def __len__(self) -> int:
+        return prod(self._shape)
+
+    def at(self, k: int) -> dict[str, float]:
+        """Values by key of point k, the samples changing fastest."""
+        *place, row = (int(i) for i in np.unravel_index(k, self._shape))
+        grid, drawn = iter(place), iter(self.samples[row].tolist())
+        return {
+            one.key: next(drawn) if one.sampled else one.numbers[next(grid)]
+            for one in self.variations
+        }
+
+
+def make_points(
+    vary: Mapping[str, Spec], *, samples: int | None = None, latin: int | None = None, seed: int = 0
+) -> Points:
+    """Combine values of numbers by key, and draw those that have distributions.
+
+    Parameters
+    ----------
+    vary
+        How each number varies.
+    samples, latin
+        How many are drawn: independently (Monte Carlo), or as a Latin hypercube, in which each of
+        as many equally probable intervals of every number is met once.
+    seed
+        Of the random numbers.
+
+    Raises
+    ------
+    InputError
+        When one cannot be read, or samples are asked for without a distribution, or the other way
+        around.
+    """
+    variations = tuple(read_variation(key, spec) for key, spec in vary.items())
+    if not variations:
+        raise InputError("vary: expected at least one number, got none")
+    drawn = [one for one in variations if one.sampled]
+    if samples is not None and latin is not None:
+        raise InputError("samples: expected either samples or a Latin hypercube, got both")
+    count = samples if latin is None else latin
+    if drawn and count is None:
+        hint = "a number of samples, or of a Latin hypercube"
+        raise InputError(f"{drawn[0].key}: expected {hint} with a distribution, got none")
+    if not drawn and count is not None:
+        raise InputError("samples: expected a number with a distribution, got none")
+    if count is not None and count < 1:
+        raise InputError(f"samples: expected 1 or more, got {count}")
+    if not drawn:
+        return Points(variations=variations, samples=np.zeros((1, 0)))
+    rng = np.random.default_rng(seed)
+    if latin is None:
+        u = rng.random((count or 1, len(drawn)))
+    else:
+        u = scipy.stats.qmc.LatinHypercube(len(drawn), rng=rng).random(latin)
+    u = np.clip(u, np.finfo(float).tiny, None)
+    columns = [one.quantiles(u[:, k]) for k, one in enumerate(drawn)]
+    return Points(variations=variations, samples=np.column_stack(columns))

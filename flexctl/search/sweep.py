@@ -1,0 +1,285 @@
+"""Sweeps: gain sets and arms with many values of their numbers, judged on all cores."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from flexctl import checks
+from flexctl.checks import Array
+from flexctl.errors import InputError
+from flexctl.loop import Setup
+from flexctl.model import Arm, BasisChoice, Design, load_design, load_model, nearest
+from flexctl.plant import record_digest, source_digest
+from flexctl.records import Summary
+from flexctl.search.ledger import Ledger, Row
+from flexctl.search.samples import Points, Spec, make_points
+from flexctl.search.study import Study
+from flexctl.verdict import LINEAR, UNITS
+
+MANY = 1_000_000  # points that are judged without being asked for twice
+_CHUNK = {True: 10, False: 200}  # points that a worker judges at once, all metrics or linear ones
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Sweep(Summary):
+    """Verdicts on many points.
+
+    Attributes
+    ----------
+    model, designs
+        Names of the arm and the gain sets.
+    keys
+        Of the numbers that vary.
+    values
+        Values (n, k) of the numbers at the points.
+    design
+        Index (n,) of the gain set at each point.
+    metrics
+        By name its values (n,), or (n, m) for every joint; NaN where a point has none, infinite
+        without a limit; of "stability.stable" 1 if it is, 0 if not, 0.5 on the imaginary axis.
+    failed
+        By point why it failed.
+    done
+        Whether each point is judged (n,): a sweep that was interrupted has others.
+    resumed
+        How many points were in the ledger already.
+    others
+        How many points the ledger has of another content: a changed model, setting or version.
+    seconds, rate
+        Time that this took, and points a second without the time to the first ones.
+    jobs
+        Processes.
+    """
+
+    model: str
+    designs: tuple[str, ...]
+    keys: tuple[str, ...]
+    values: Array
+    design: Array
+    metrics: Mapping[str, Array] = field(repr=False)
+    failed: Mapping[int, str]
+    done: Array = field(repr=False)
+    resumed: int
+    others: int
+    seconds: float
+    rate: float | None
+    jobs: int
+
+    @property
+    def n_points(self) -> int:
+        """How many points there are."""
+        return len(self.values)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether points are left."""
+        return not self.done.all()
+
+
+def sweep(
+    arm: Arm | str | Path,
+    designs: Sequence[Design | str | Path] | Design | str | Path,
+    vary: Mapping[str, Spec],
+    *,
+    truth_vary: Mapping[str, Spec] | None = None,
+    samples: int | None = None,
+    latin: int | None = None,
+    seed: int = 0,
+    metrics: str | Sequence[str] = "full",
+    jobs: int | None = None,
+    ledger: str | Path | None = None,
+    many: bool = False,
+    true_arm: Arm | str | Path | None = None,
+    truth_basis: BasisChoice | None = None,
+    design_basis: BasisChoice | None = None,
+    progress: Callable[[int, int, float | None], None] | None = None,
+) -> Sweep:
+    """Judge gain sets at many values of numbers of arm and design.
+
+    Parameters
+    ----------
+    arm, designs
+        The arm as the designs know it, and gain sets; names or paths too.
+    vary
+        By key how a number varies: see `Spec`. Numbers of the arm change it as the designs know it
+        and as it is. ``modes`` and ``elements`` are orders of the design plant's discretisation.
+    truth_vary
+        Numbers of the true arm alone, or of its discretisation.
+    samples, latin, seed
+        How many samples are drawn of distributions, as Monte Carlo or as a Latin hypercube, and the
+        seed of the random numbers.
+    metrics
+        "full", "linear" (the poles of the loop at rest at its final pose) or names of metrics.
+    jobs
+        Processes; by default one on each core.
+    ledger
+        File that keeps what is judged, where a sweep that was interrupted or killed goes on.
+    many
+        Whether more than a million points are meant.
+    true_arm, truth_basis, design_basis
+        As of `compare`.
+    progress
+        Called with the number of points judged, of all, and the seconds left, None if not known.
+
+    Raises
+    ------
+    InputError
+        When something is given that cannot be: a key of no number, a distribution without its
+        numbers, a ledger of another sweep.
+    """
+    arm = load_model(arm)
+    if isinstance(designs, str | Path | Design):
+        designs = [designs]
+    checks.kind("designs", designs, list, tuple, hint="of designs")
+    sets = tuple(load_design(one) for one in designs)
+    if not sets:
+        raise InputError("designs: expected at least one, got none")
+    numbers = {**vary, **{f"truth.{key}": spec for key, spec in (truth_vary or {}).items()}}
+    points = make_points(numbers, samples=samples, latin=latin, seed=seed)
+    n = len(points) * len(sets)
+    if n > MANY and not many:
+        raise InputError(f"points: expected {MANY:,} or fewer unless more are meant, got {n:,}")
+    wanted = _wanted(metrics)
+    setup = Setup.of(arm, design_basis or sets[0].basis, true_arm=true_arm, truth_basis=truth_basis)
+    full = not set(wanted) <= set(LINEAR)
+    scaled = frozenset(one.key for one in points.variations if one.scaled)
+    facts = source_digest(), setup.design_arm, setup.true_arm, setup.design_basis, setup.truth_basis
+    content = record_digest(*facts, sets, points.variations, points.samples, full)
+    study = Study(setup=setup, designs=sets, scaled=scaled, full=full, content=content)
+    for one in points.variations:
+        study.check(one.key, one.some)
+    label = {"model": arm.name, "designs": [one.name for one in sets], "keys": list(points.keys)}
+    jobs = _cores() if jobs is None else jobs
+    with Ledger(Path(ledger) if ledger else None, content, label) as book:
+        known = book.points()
+        begin = time.monotonic()
+        rate = _judge_all(study, points, n, known, book, jobs, progress)
+        return _result(
+            study,
+            points,
+            n,
+            book,
+            wanted,
+            resumed=len(known),
+            others=book.others,
+            seconds=time.monotonic() - begin,
+            rate=rate,
+            jobs=jobs,
+        )
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _wanted(metrics: str | Sequence[str]) -> tuple[str, ...]:
+    if metrics == "full":
+        return tuple(UNITS)
+    if metrics == "linear":
+        return LINEAR
+    names = tuple(metrics.split(",") if isinstance(metrics, str) else metrics)
+    for name in names:
+        if name not in UNITS:
+            raise InputError(
+                f"metrics: expected full, linear or names of metrics ({nearest(name, UNITS)}), "
+                f"got {name!r}"
+            )
+    return names
+
+
+def _judge_all(
+    study: Study,
+    points: Points,
+    n: int,
+    known: set[int],
+    book: Ledger,
+    jobs: int,
+    progress: Callable[[int, int, float | None], None] | None,
+) -> float | None:
+    """Judge the points that are not known and store them; return points a second."""
+    count, left = len(study.designs), n - len(known)
+    size = max(1, min(_CHUNK[study.full], -(-left // (4 * jobs))))
+    tasks = _tasks(points, count, (k for k in range(n) if k not in known), size)
+    done, first = 0, None
+    try:
+        for rows in _run(study, tasks, jobs):
+            book.add(rows)
+            done += len(rows)
+            now = time.monotonic()
+            first = first or (now, done)
+            rate = _rate(first, now, done)
+            if progress:
+                progress(n - left + done, n, (left - done) / rate if rate else None)
+    except KeyboardInterrupt:  # what is done is kept
+        pass
+    return _rate(first, time.monotonic(), done) if first else None
+
+
+def _rate(first: tuple[float, int], now: float, done: int) -> float | None:
+    begin, before = first
+    return (done - before) / (now - begin) if done > before and now > begin else None
+
+
+Task = list[tuple[int, dict[str, float]]]
+
+
+def _tasks(points: Points, count: int, which: Iterator[int], size: int) -> Iterator[Task]:
+    while chunk := list(itertools.islice(which, size)):
+        yield [(k, points.at(k // count)) for k in chunk]
+
+
+def _run(study: Study, tasks: Iterator[Task], jobs: int) -> Iterator[list[Row]]:
+    if jobs == 1:
+        return (_judge(study, task) for task in tasks)
+    import joblib  # takes a tenth of a second, which other searches need not spend
+
+    with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
+        workers: Any = joblib.Parallel(return_as="generator_unordered")
+        return workers(joblib.delayed(_judge)(study, task) for task in tasks)
+
+
+def _judge(study: Study, task: Task) -> list[Row]:
+    return [study.judge(point, values) for point, values in task]
+
+
+def _result(
+    study: Study, points: Points, n: int, book: Ledger, wanted: tuple[str, ...], **facts: Any
+) -> Sweep:
+    """Gather the rows of the ledger."""
+    count = len(study.designs)
+    values = np.array([list(points.at(k).values()) for k in range(len(points))])
+    columns: dict[str, Array] = {}
+    failed, done = dict[int, str](), np.zeros(n, dtype=bool)
+    for row in book.rows():
+        done[row.point] = True
+        if row.failed is not None:
+            failed[row.point] = row.failed
+        for name, value in (row.metrics or {}).items():
+            if name not in wanted or value is None:
+                continue
+            if name not in columns:
+                shape = (n, len(value)) if isinstance(value, list) else (n,)
+                columns[name] = np.full(shape, np.nan)
+            columns[name][row.point] = 0.5 if value == "marginal" else value
+    return Sweep(
+        model=study.setup.design_arm.name,
+        designs=tuple(one.name for one in study.designs),
+        keys=points.keys,
+        values=np.repeat(values, count, axis=0),
+        design=np.tile(np.arange(count), len(points)),
+        metrics={name: columns.get(name, np.full(n, np.nan)) for name in wanted},
+        failed=failed,
+        done=done,
+        **facts,
+    )

@@ -1,0 +1,97 @@
+"""Numbers of a verdict by name: dotted keys, as in the JSON of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from flexctl.loop import (
+    ClosedLoop,
+    damping_ratios,
+    judge_poles,
+    linearise_loop,
+    spectral_abscissa,
+)
+from flexctl.verdict.evaluation import Evaluation
+
+Metric = float | bool | str | None | list[float]
+"""A number, or one for every joint; None where the verdict has none, infinite without a limit."""
+
+LINEAR = ("stability.spectral_abscissa", "stability.min_damping_ratio", "stability.stable")
+"""Metrics of the linear loop at the final pose."""
+
+UNITS = {
+    "stability.spectral_abscissa": "1/s",
+    "stability.min_damping_ratio": "-",
+    "stability.stable": "",
+    "stability.path_spectral_abscissa": "1/s",
+    "tracking.tip_error_max": "m",
+    "tracking.tip_error_rms": "m",
+    "tracking.joint_error_max": "rad or m",
+    "residual.tip_error_max": "m",
+    "residual.tip_error_end": "m",
+    "residual.settling_time": "s",
+    "effort.peak": "N m or N",
+    "effort.rms": "N m or N",
+    "effort.energy": "J",
+    "effort.saturated_seconds": "s",
+    "margins.gain_db": "dB",
+    "margins.phase_deg": "deg",
+    "margins.delay_seconds": "s",
+    "margins.common_delay_seconds": "s",
+    "margins.disk": "-",
+    "margins.min_sampling_rate": "Hz",
+    "stiffness.lemma.alpha_star": "-",
+    "stiffness.exact.alpha_upper": "-",
+    "stiffness.exact.alpha_lower": "-",
+    "stiffness.exact.path_alpha_upper": "-",
+    "stiffness.exact.path_growth": "-",
+}
+"""All metrics, and their units."""
+
+
+def metrics(e: Evaluation) -> dict[str, Metric]:
+    """Metrics of a verdict by name, in the order of `UNITS`.
+
+    The spectral abscissa along the motion is the largest of its poses.
+    """
+    return {key: _plain(value) for key, value in _metrics(e)}
+
+
+def linear_metrics(loop: ClosedLoop) -> dict[str, Metric]:
+    """Metrics of `LINEAR` of a closed loop, linearised where it rests at the final pose.
+
+    Raises NoEquilibriumError where it has no equilibrium there.
+    """
+    controller = loop.controller
+    final, weight = controller.reference.final, controller.final_second_loop_weight
+    poles = linearise_loop(loop, final, weight).poles
+    found = spectral_abscissa(poles), damping_ratios(poles).min(), judge_poles(poles)
+    return dict(zip(LINEAR, map(_plain, found), strict=True))
+
+
+def _metrics(e: Evaluation) -> Iterator[tuple[str, Any]]:
+    along = e.stability.path_abscissa if e.stability else np.zeros(0)
+    stiffness = e.stiffness
+    exact = stiffness.exact if stiffness else None
+    growth = stiffness.path_growth if stiffness and exact else None
+    special = {
+        "stability.path_spectral_abscissa": along.max() if len(along) else None,
+        "margins.min_sampling_rate": e.min_sampling_rate,
+        "stiffness.lemma.alpha_star": stiffness.lemma.alpha_star if stiffness else None,
+        "stiffness.exact.alpha_upper": exact.alpha_upper if exact else None,
+        "stiffness.exact.alpha_lower": exact.alpha_lower if exact else None,
+        "stiffness.exact.path_alpha_upper": stiffness.path_upper if stiffness and exact else None,
+        "stiffness.exact.path_growth": growth.factor if growth else None,
+    }
+    for key in UNITS:
+        part, _, name = key.partition(".")
+        yield key, special[key] if key in special else getattr(getattr(e, part), name, None)
+
+
+def _plain(value: Any) -> Metric:
+    if isinstance(value, np.ndarray):
+        return [float(entry) for entry in value]
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,236 @@
+"""Sweeps: points, their verdicts, and a ledger that loses nothing."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from flexctl import evaluate, load_design, load_model
+from flexctl.control import design_controller
+from flexctl.errors import InputError
+from flexctl.loop import close_loop
+from flexctl.model import BasisChoice, apply_settings, with_value
+from flexctl.search.ledger import Ledger, Row
+from flexctl.search.samples import make_points, read_variation
+from flexctl.search.statistics import share, summarise
+from flexctl.search.sweep import sweep
+from flexctl.verdict import LINEAR, UNITS, linear_metrics, metrics
+
+TRUTH = BasisChoice(kind="elements", order=2)
+ARM, DESIGN = "single-link-hub", "hub-pd"
+
+
+def test_a_grid_has_all_combinations_and_the_samples_change_fastest():
+    points = make_points({"a": "0:1:3", "b": [1, 2], "c": "uniform(0, 2)"}, samples=4, seed=3)
+    rows = [points.at(k) for k in range(len(points))]
+
+    assert len(rows) == 24
+    assert {(row["a"], row["b"]) for row in rows} == {(a, b) for a in (0, 0.5, 1) for b in (1, 2)}
+    assert [row["c"] for row in rows[:4]] == [row["c"] for row in rows[20:]]
+    assert rows[0]["a"] == rows[7]["a"] != rows[8]["a"]
+
+
+@pytest.mark.parametrize("latin", [True, False])
+def test_samples_have_their_distributions(latin):
+    n = 4000
+    how = {"latin": n} if latin else {"samples": n}
+    points = make_points({"a": "normal(2, 0.5)", "b": "uniform(-1, 3)"}, seed=1, **how)
+    a, b = points.samples.T
+
+    assert scipy.stats.kstest((a - 2) / 0.5, "norm").pvalue > 0.01
+    assert scipy.stats.kstest((b + 1) / 4, "uniform").pvalue > 0.01
+    assert abs(np.corrcoef(a, b)[0, 1]) < 0.05
+    if latin:  # each of n equally probable intervals is met once
+        places = np.sort((n * scipy.stats.norm.cdf((a - 2) / 0.5)).astype(int))
+        np.testing.assert_array_equal(places, np.arange(n))
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("normal(1)", "a mean and a deviation above 0"),
+        ("normal(1, -2)", "a mean and a deviation above 0"),
+        ("uniform(2, 1)", "two ascending ends"),
+        ("cauchy(0, 1)", "normal or uniform"),
+        ("0:1:1", "a count of 2 or more"),
+        ("1:0:5", "FROM below TO"),
+        ("0:nan:5", "FROM:TO:COUNT"),
+        ("1, *2", "numbers or factors"),
+        ("", "FROM:TO:COUNT"),
+        ([np.inf], "numbers"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(spec, expected):
+    with pytest.raises(InputError, match=r"gains\.Gp: expected .*" + re.escape(expected)):
+        read_variation("gains.Gp", spec)
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ({"vary": {"payload.mass": "normal(1, 0.1)"}}, "a number of samples"),
+        ({"vary": {"payload.mass": "0:1:5"}, "samples": 5}, "a number with a distribution"),
+        ({"vary": {}}, "at least one number"),
+        ({"vary": {"payload.masss": "0:1:5"}}, "nearest: mass"),
+        ({"vary": {"gainz.Gp": "1:2:5"}}, "nearest: "),
+        ({"vary": {"gains.Gq": "1:2:5"}}, "gains.*Gq"),
+        ({"vary": {"elements": [1.5]}}, "whole numbers"),
+        ({"vary": {"gains.Gp": "0:1:1000", "gains.Gv": "0:1:1000000"}}, "1,000,000,000"),
+        ({"vary": {"gains.Gp": "1:2:2"}, "metrics": "margin.disk"}, "nearest: margins.disk"),
+    ],
+)
+def test_a_sweep_that_cannot_be_is_refused(how, expected):
+    with pytest.raises(InputError, match=expected):
+        sweep(ARM, DESIGN, how.pop("vary"), **how, jobs=1)
+
+
+VARY = {"gains.Gp": "*0.5:*2:3", "payload.mass": [0.0, 0.3], "link1.length": "*0.95:*1.05:2"}
+
+
+def test_every_point_has_the_verdict_of_the_loop_made_anew():
+    vary = VARY | {"gains.Gv": [4.0]}
+    found = sweep(ARM, DESIGN, vary, truth_vary={"link1.EI.y": [14.0]}, truth_basis=TRUTH, jobs=1)
+    assert found.n_points == 12
+    assert found.done.all()
+    assert not found.failed
+    arm, design = load_model(ARM), load_design(DESIGN)
+    for k in (0, 5, 11):
+        values = dict(zip(found.keys, found.values[k], strict=True))
+        own = with_value(design, "gains.Gp", values["gains.Gp"], factor=True)
+        own = with_value(own, "gains.Gv", values["gains.Gv"])
+        settings = [
+            f"payload.mass={values['payload.mass']!r}",
+            f"link1.length=*{values['link1.length']!r}",
+        ]
+        changed = apply_settings(arm, settings)
+        truth = apply_settings(changed, ["link1.EI.y=14.0"])
+        verdict = metrics(evaluate(close_loop(design_controller(changed, own), truth, TRUTH)))
+        assert list(found.metrics) == list(UNITS) == list(verdict)
+        for key, value in verdict.items():
+            if key == "stability.stable":
+                assert found.metrics[key][k] == value
+            elif value is None:
+                assert np.isnan(found.metrics[key][k])
+            else:
+                np.testing.assert_allclose(found.metrics[key][k], value, rtol=1e-5, atol=1e-9)
+
+
+def test_linear_metrics_are_those_of_full_verdicts():
+    loop = close_loop(design_controller(ARM, DESIGN), ARM, TRUTH)
+    full = metrics(evaluate(loop))
+    assert linear_metrics(loop) == {key: full[key] for key in LINEAR}
+
+
+def test_a_design_that_fails_is_a_row_with_its_reason():
+    found = sweep(ARM, DESIGN, {"gains.Gp": [-1.0, 2.0]}, metrics="linear", jobs=1)
+    assert list(found.failed) == [0]
+    assert "gains.Gp" in found.failed[0]
+    assert np.isnan(found.metrics["stability.min_damping_ratio"]).tolist() == [True, False]
+
+
+def test_a_ledger_finds_what_is_there(tmp_path):
+    file = tmp_path / "sweep.db"
+    how = {"metrics": "linear", "jobs": 1, "ledger": file, "truth_basis": TRUTH}
+    first = sweep(ARM, DESIGN, {"gains.Gp": "1:2:5"}, **how)
+    again = sweep(ARM, DESIGN, {"gains.Gp": "1:2:5"}, **how)
+    assert (first.resumed, again.resumed, again.others) == (0, 5, 0)
+    for key, values in first.metrics.items():
+        np.testing.assert_array_equal(values, again.metrics[key])
+
+    heavier = apply_settings(load_model(ARM), ["payload.mass=0.7"])
+    other = sweep(heavier, DESIGN, {"gains.Gp": "1:2:5"}, **how)
+    assert (other.resumed, other.others) == (0, 5)
+    with pytest.raises(InputError, match=r"got that of single-link-hub with hub-pd over gains\.Gp"):
+        sweep(ARM, DESIGN, {"gains.Gv": "1:2:5"}, **how)
+    assert sweep(ARM, DESIGN, {"gains.Gp": "1:2:5"}, **how).resumed == 5
+
+
+@pytest.mark.parametrize("content", [b"no database at all, but long enough to be one", b""])
+def test_another_file_is_no_ledger(tmp_path, content):
+    file = tmp_path / "other.db"
+    file.write_bytes(content * 50)
+    if not content:  # an empty file becomes one
+        Ledger(file, "x", {}).add([Row(point=0, metrics=None)])
+        return
+    with pytest.raises(InputError, match="expected a ledger of flexctl, got another file"):
+        Ledger(file, "x", {})
+    assert file.read_bytes() == content * 50
+
+
+def test_rows_are_kept_once_and_in_order(tmp_path):
+    label = {"model": "m", "designs": ["d"], "keys": ["k"]}
+    rows = [Row(point=k, metrics={"a": [1 / 3, np.inf]}, failed="why") for k in (2, 0, 1)]
+    with Ledger(tmp_path / "l.db", "content", label) as book:
+        book.add(rows)
+        book.add([Row(point=0, metrics=None)])
+        assert len(book) == 3
+        assert list(book.rows()) == sorted(rows, key=lambda row: row.point)
+
+
+_SWEEP = """
+import sys
+from flexctl.model import BasisChoice
+from flexctl.search.sweep import sweep
+if __name__ == "__main__":
+    sweep("single-link-hub", "hub-pd", {"gains.Gp": f"*0.5:*2:{sys.argv[2]}"}, metrics="linear",
+          truth_basis=BasisChoice(kind="elements", order=2), jobs=int(sys.argv[3]),
+          ledger=sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("n", "kills", "jobs"), [(300, 3, 1), pytest.param(1000, 20, 2, marks=pytest.mark.slow)]
+)
+def test_a_sweep_that_is_killed_loses_and_doubles_nothing(tmp_path, n, kills, jobs):
+    script, file = tmp_path / "run.py", tmp_path / "killed.db"
+    script.write_text(_SWEEP)
+    words = [sys.executable, str(script), str(file), str(n), str(jobs)]
+    rng = np.random.default_rng(0)
+    for _ in range(kills):
+        run = subprocess.Popen(words, start_new_session=True)
+        time.sleep(rng.uniform(0.5, 4.0))
+        os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+    subprocess.run(words, check=True)
+    how = {"metrics": "linear", "truth_basis": TRUTH, "jobs": 1}
+    vary = {"gains.Gp": f"*0.5:*2:{n}"}
+    resumed = sweep(ARM, DESIGN, vary, ledger=file, **how)
+    whole = sweep(ARM, DESIGN, vary, **how)
+    assert resumed.resumed == n
+    for key, values in whole.metrics.items():
+        np.testing.assert_array_equal(values, resumed.metrics[key])
+
+
+def test_one_process_and_two_give_the_same_table():
+    vary = {"gains.Gp": "*0.5:*2:4", "payload.mass": [0.2, 0.5]}
+    one, two = (sweep(ARM, DESIGN, vary, truth_basis=TRUTH, jobs=jobs) for jobs in (1, 2))
+    for key, values in one.metrics.items():
+        np.testing.assert_array_equal(values, two.metrics[key])
+
+
+def test_a_share_has_the_interval_of_clopper_and_pearson():
+    found = share(np.array([True] * 7 + [False] * 3))
+    low, high = scipy.stats.beta.ppf(0.025, 7, 4), scipy.stats.beta.ppf(0.975, 8, 3)
+    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9)
+    assert (share(np.zeros(0, dtype=bool)).low, share(np.ones(5, dtype=bool)).high) == (0, 1)
+
+
+def test_the_share_of_stable_loops_is_that_of_the_scatter():
+    # u = -Gp (q - q_d) - Gv v on a rigid inertia is stable for all Gv > 0: under normal scatter of
+    # Gv the share is that of the normal distribution above zero
+    found = sweep(
+        ARM, DESIGN, {"gains.Gv": "normal(1, 1)"}, metrics="linear", jobs=1, samples=400, seed=2
+    )
+    (one,) = summarise(found)
+    expected = scipy.stats.norm.cdf(1.0)
+    refused = len(found.failed)  # gains below zero are no design
+    assert refused == (found.values[:, 0] <= 0).sum()
+    low, high = share(found.values[:, 0] > 0).low, share(found.values[:, 0] > 0).high
+    assert low < expected < high
+    assert one.stable.count == 400 - refused
