@@ -6,7 +6,7 @@ from flexctl.search.charts import DampingChart, GainChart, damping_chart, gain_c
 from flexctl.search.one_number import Searched, Trial, search_over
 from flexctl.search.remedies import Remedies, Remedy, find_remedies
 from flexctl.search.statistics import QUANTILES, Share, Summaries, summarise
-from flexctl.search.sweep import Sweep, sweep
+from flexctl.search.sweeps import Sweep, sweep
 
 __all__ = [
     "FARTHEST",

@@ -8,7 +8,7 @@ import numpy as np
 import scipy  # its parts are imported where they are used
 
 from flexctl.checks import Array
-from flexctl.search.sweep import Sweep
+from flexctl.search.sweeps import Sweep
 
 QUANTILES = (0.05, 0.5, 0.95)
 CONFIDENCE = 0.95

@@ -19,7 +19,7 @@ from flexctl.model import BasisChoice, apply_settings, with_value
 from flexctl.search.ledger import Ledger, Row
 from flexctl.search.samples import make_points, read_variation
 from flexctl.search.statistics import share, summarise
-from flexctl.search.sweep import sweep
+from flexctl.search.sweeps import sweep
 from flexctl.verdict import LINEAR, UNITS, linear_metrics, metrics
 
 TRUTH = BasisChoice(kind="elements", order=2)
@@ -101,7 +101,7 @@ def test_every_point_has_the_verdict_of_the_loop_made_anew():
     assert not found.failed
     arm, design = load_model(ARM), load_design(DESIGN)
     for k in (0, 5, 11):
-        values = dict(zip(found.keys, found.values[k], strict=True))
+        values = dict(zip(found.keys, found.values[k].tolist(), strict=True))
         own = with_value(design, "gains.Gp", values["gains.Gp"], factor=True)
         own = with_value(own, "gains.Gv", values["gains.Gv"])
         settings = [
@@ -176,7 +176,7 @@ def test_rows_are_kept_once_and_in_order(tmp_path):
 _SWEEP = """
 import sys
 from flexctl.model import BasisChoice
-from flexctl.search.sweep import sweep
+from flexctl.search.sweeps import sweep
 if __name__ == "__main__":
     sweep("single-link-hub", "hub-pd", {"gains.Gp": f"*0.5:*2:{sys.argv[2]}"}, metrics="linear",
           truth_basis=BasisChoice(kind="elements", order=2), jobs=int(sys.argv[3]),
