@@ -3,7 +3,7 @@
 from flexctl.verdict.comparison import BASELINE, Comparison, compare
 from flexctl.verdict.evaluation import TOLERANCE, Evaluation, evaluate, evaluate_many
 from flexctl.verdict.margins import NO_LIMIT_DB, StabilityMargins, stability_margins
-from flexctl.verdict.metrics import LINEAR, UNITS, Metric, linear_metrics, metrics
+from flexctl.verdict.named_metrics import LINEAR, UNITS, Metric, linear_metrics, metrics
 from flexctl.verdict.performance import find_no_rest, judge_residual
 from flexctl.verdict.reasons import Reason, find_reasons, not_computed, unstable_orders
 from flexctl.verdict.stability import Stability
