@@ -145,6 +145,11 @@ class Points:
         grid = (len(one.numbers) for one in self.variations if not one.sampled)
         return (*grid, len(self.samples))
 
+    @property
+    def grid(self) -> tuple[int, ...] | None:
+        """Numbers of values of each key; None where some are drawn."""
+        return None if self.samples.shape[1] else self._shape[:-1]
+
     def __len__(self) -> int:
         return prod(self._shape)
 

@@ -81,7 +81,7 @@ def summarise(sweep: Sweep) -> list[Summaries]:
         own = (sweep.design == k) & sweep.done
         points = np.flatnonzero(own)
         stable = sweep.metrics.get("stability.stable")
-        columns = {key: _worst(x[own], key) for key, x in sweep.metrics.items()}
+        columns = {key: sweep.worst(key)[own] for key in sweep.metrics}
         columns.pop("stability.stable", None)
         quantiles = {key: _quantiles(x) for key, x in columns.items()}
         found.append(
@@ -95,13 +95,6 @@ def summarise(sweep: Sweep) -> list[Summaries]:
             )
         )
     return found
-
-
-def _worst(values: Array, key: str) -> Array:
-    """Of values (n, m) of the joints the worst: the least margin, the greatest error or effort."""
-    if values.ndim == 1:
-        return values
-    return values.min(axis=1) if key.startswith("margins.") else values.max(axis=1)
 
 
 def _quantiles(values: Array) -> Array:

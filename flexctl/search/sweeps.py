@@ -42,6 +42,9 @@ class Sweep(Summary):
         Values (n, k) of the numbers at the points.
     design
         Index (n,) of the gain set at each point.
+    grid
+        Numbers of values of each key where all combinations of values are there, the last key and
+        then the gain set changing fastest; None with samples.
     metrics
         By name its values (n,), or (n, m) for every joint; NaN where a point has none, infinite
         without a limit; of "stability.stable" 1 if it is, 0 if not, 0.5 on the imaginary axis.
@@ -64,6 +67,7 @@ class Sweep(Summary):
     keys: tuple[str, ...]
     values: Array
     design: Array
+    grid: tuple[int, ...] | None
     metrics: Mapping[str, Array] = field(repr=False)
     failed: Mapping[int, str]
     done: Array = field(repr=False)
@@ -77,6 +81,19 @@ class Sweep(Summary):
     def n_points(self) -> int:
         """How many points there are."""
         return len(self.values)
+
+    @property
+    def unstable(self) -> Array:
+        """Whether the loop at each point is known to be unstable (n,)."""
+        stable = self.metrics.get("stability.stable")
+        return np.zeros(self.n_points, dtype=bool) if stable is None else stable == 0
+
+    def worst(self, key: str) -> Array:
+        """Return a metric (n,), of several joints the worst: the least margin, the most otherwise."""
+        values = self.metrics[key]
+        if values.ndim == 1:
+            return values
+        return values.min(axis=1) if key.startswith("margins.") else values.max(axis=1)
 
     @property
     def interrupted(self) -> bool:
@@ -278,6 +295,7 @@ def _result(
         keys=points.keys,
         values=np.repeat(values, count, axis=0),
         design=np.tile(np.arange(count), len(points)),
+        grid=points.grid,
         metrics={name: columns.get(name, np.full(n, np.nan)) for name in wanted},
         failed=failed,
         done=done,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -12,16 +13,17 @@ from rich.console import Group, RenderableType
 from flexctl.errors import InputError
 from flexctl.search import Share, Summaries, Sweep, summarise, sweep
 from flexctl.verdict import TOLERANCE, UNITS
+from flexctl.view import signals
 from flexctl.view.json.sweep import sweep_json
 from flexctl.view.options import SweepOptions
 from flexctl.view.output import Result, check_targets, literal, notes, plain_table, progress
-from flexctl.view.provenance import integration, provenance
+from flexctl.view.provenance import as_text, integration, provenance
 from flexctl.view.request import judged_on, load_arm, load_gain_set
 
 
 def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Result:
     """Find what `flexctl sweep` prints."""
-    check_targets(options, ".csv")
+    check_targets(options, ".csv", ".nc")
     arm = load_arm(model, options)
     designs = [load_gain_set(word, arm) for word in words]
     with progress() as say:
@@ -41,11 +43,23 @@ def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Re
             **judged_on(options, arm, designs[0]),
         )
     summaries = summarise(found)
+    made = provenance(model, designs, tolerances=integration(TOLERANCE))
+
+    def figure() -> Any:
+        from flexctl.view.figures.sweep import plot_sweep
+
+        drawn = () if options.metrics in ("full", "linear") else tuple(found.metrics)
+        return plot_sweep(found, drawn)
+
     return Result(
         answer=sweep_json(found, summaries),
         table=lambda: _table(found, summaries),
-        writers={".csv": lambda path: write_csv(path, found)},
-        provenance=provenance(model, designs, tolerances=integration(TOLERANCE)),
+        figure=figure,
+        writers={
+            ".csv": lambda path: write_csv(path, found),
+            ".nc": lambda path: write_netcdf(path, found, as_text(made)),
+        },
+        provenance=made,
     )
 
 
@@ -139,3 +153,34 @@ def _columns(found: Sweep) -> Iterator[tuple[str, np.ndarray]]:
             yield key, values
         else:
             yield from ((f"{key}.{j}", column) for j, column in enumerate(values.T))
+
+
+def write_netcdf(path: Path, found: Sweep, made: str) -> None:
+    """Write metrics with their units over the keys and gain sets, or over points where drawn.
+
+    Metrics of several joints have a dimension ``joint``. What failed is in ``failed``; the
+    attribute `provenance` is `made`, what all was made of.
+    """
+    import xarray as xr
+
+    shape = (*found.grid, len(found.designs)) if found.grid else (found.n_points,)
+    dims = ("point",)
+    coordinates: dict[str, Any] = {
+        "design": ("point", [found.designs[k] for k in found.design]),
+        **{key: ("point", found.values[:, k]) for k, key in enumerate(found.keys)},
+    }
+    if found.grid:
+        dims = (*found.keys, "design")
+        columns = found.values.reshape(*shape, len(found.keys))
+        coordinates = {"design": list(found.designs)}
+        for k, key in enumerate(found.keys):
+            first = tuple(slice(None) if i == k else 0 for i in range(len(shape)))
+            coordinates[key] = (key, columns[(*first, k)])
+    data = xr.Dataset(coords=coordinates, attrs={"provenance": made, "model": found.model})
+    for key, values in found.metrics.items():
+        more = ("joint",) if values.ndim > 1 else ()
+        own = values.reshape(*shape, *values.shape[1:])
+        data[key] = ((*dims, *more), own, {"units": UNITS[key]})
+    why = np.array([found.failed.get(k, "") for k in range(found.n_points)])
+    data["failed"] = (dims, why.reshape(shape))
+    signals.write_netcdf(path, data)
