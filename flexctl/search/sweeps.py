@@ -89,7 +89,7 @@ class Sweep(Summary):
         return np.zeros(self.n_points, dtype=bool) if stable is None else stable == 0
 
     def worst(self, key: str) -> Array:
-        """Return a metric (n,), of several joints the worst: the least margin, the most otherwise."""
+        """Return a metric (n,); of several joints the worst: the least margin, the most of others."""
         values = self.metrics[key]
         if values.ndim == 1:
             return values
