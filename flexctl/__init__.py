@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         stiffness_margin,
         time_scale_margin,
     )
+    from flexctl.search import Sweep, sweep
     from flexctl.simulation import Trajectory, simulate
     from flexctl.verdict import (
         Comparison,
@@ -50,6 +51,7 @@ __all__ = [
     "Plant",
     "StabilityMargins",
     "StiffnessMargin",
+    "Sweep",
     "TimeScaleMargin",
     "Trajectory",
     "assemble_plant",
@@ -67,6 +69,7 @@ __all__ = [
     "simulate",
     "stability_margins",
     "stiffness_margin",
+    "sweep",
     "time_scale_margin",
     "to_json",
     "wrap_controller",
@@ -79,6 +82,7 @@ _NAMES = {
     "model": ("Arm", "BasisChoice", "Design", "load_design", "load_model"),
     "plant": ("LinearPlant", "Plant", "assemble_plant"),
     "robustness": ("StiffnessMargin", "TimeScaleMargin", "stiffness_margin", "time_scale_margin"),
+    "search": ("Sweep", "sweep"),
     "simulation": ("Trajectory", "simulate"),
     "verdict": (
         "Comparison",

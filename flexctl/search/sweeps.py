@@ -89,7 +89,7 @@ class Sweep(Summary):
         return np.zeros(self.n_points, dtype=bool) if stable is None else stable == 0
 
     def worst(self, key: str) -> Array:
-        """Return a metric (n,); of several joints the worst: the least margin, the most of others."""
+        """Return a metric (n,); of several joints the worst: least margin, most of others."""
         values = self.metrics[key]
         if values.ndim == 1:
             return values
@@ -151,6 +151,15 @@ def sweep(
     InputError
         When something is given that cannot be: a key of no number, a distribution without its
         numbers, a ledger of another sweep.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> found = flexctl.sweep(
+    ...     "single-link-hub", "hub-pd", {"gains.Gp": [10.0, 20.0]}, metrics="linear", jobs=1
+    ... )
+    >>> found.metrics["stability.stable"]
+    array([1., 1.])
     """
     arm = load_model(arm)
     if isinstance(designs, str | Path | Design):
