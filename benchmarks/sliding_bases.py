@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from examples.papers.theodore_ghosal.carried_roots import CarriedPlant, carry_roots, root_errors
+from examples.papers.theodore_ghosal.mode_rates import sliding
 from examples.papers.theodore_ghosal.root_rate import root_rate
 from flexctl.beam import LengthShapes, SlidingLine, fit_root_shapes, fit_sliding_shapes, roots_along
 from flexctl.control import design_controller
@@ -128,7 +129,9 @@ def drift(tolerance: float, slides: int) -> float:
 
     def rate(t: float, beta: Array) -> Array:
         length, speed = slide(t)
-        return root_rate(beta[None], LINE.loads([float(length)]))[0] * float(speed / length)
+        return root_rate(beta[None], sliding(LINE.loads([float(length)])))[0] * float(
+            speed / length
+        )
 
     beta = roots_along(2, LINE.loads([FIRST]))[0]
     for k in range(slides):  # where the acceleration's derivative jumps

@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
@@ -39,11 +40,17 @@ def in_parallel(tasks: Sequence[Callable[[], T]]) -> list[T]:
 
 
 def _cores() -> int:
-    """How many processes may be busy: one in a worker process, and where BLAS takes all cores."""
+    """How many processes may be busy: one in a worker process, and where BLAS takes all cores.
+
+    One too beside other threads at work: a fork would find the locks closed that they hold, such as
+    those of cached properties. Threads in the background, as of a progress display, hold none.
+    """
     if sys.platform != "linux" or multiprocessing.parent_process():
         return 1
-    alone = os.environ.get("OPENBLAS_NUM_THREADS") == "1"
-    return len(os.sched_getaffinity(0)) if alone else 1
+    at_work = [thread for thread in threading.enumerate() if not thread.daemon]
+    alone = at_work == [threading.current_thread()]
+    single = os.environ.get("OPENBLAS_NUM_THREADS") == "1"
+    return len(os.sched_getaffinity(0)) if alone and single else 1
 
 
 def _before_failure(tasks: Sequence[Callable[[], T]]) -> list[T]:
@@ -115,10 +122,7 @@ class _Fork(Generic[T]):
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Hold back Ctrl-C during a fork, and Python's warning of forks beside threads.
-
-    Locks that other threads hold stay closed in a fork: tasks compute, and wait for none of these.
-    """
+    """Hold back Ctrl-C during a fork, and Python's warning of forks beside threads."""
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         with warnings.catch_warnings():

@@ -182,7 +182,10 @@ def test_a_disk_that_fills_while_compiling_changes_no_number(largest, ground, tr
     answer = json.loads(out)
 
     assert status == 0
-    assert err.count("\n") == err.count("flexctl: warning: compile cache") <= 2
+    warned = [line for line in err.splitlines() if line.startswith("flexctl: warning: ")]
+    assert err.splitlines() == warned  # of the cache, or of the compiler, which writes files too
+    assert all("compile cache" in line or "C compiler" in line for line in warned)
+    assert len(warned) <= 2
     assert answer["ranking"] == truth[0]["ranking"]
     for found, expected in zip(answer["evaluations"], truth[0]["evaluations"], strict=True):
         assert found["tracking"]["tip_error_max"] == pytest.approx(
@@ -224,7 +227,7 @@ def test_commands_that_compile_the_same_at_once_say_the_same(ground, truth):
     assert [err for _, err in answers] == [b"", b"", b""]
     for out, _ in answers:
         assert numbers(out) == truth[0]
-    assert not [path for path in ground.cache.iterdir() if path.suffix != ".so"]
+    assert {path.suffix for path in ground.cache.iterdir()} <= {".so", ".casadi"}
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
@@ -91,6 +92,15 @@ def test_a_fork_does_not_fork(monkeypatch):
     here, there = in_parallel([inner, inner])
     assert here[0] == os.getpid() != here[1]
     assert there[0] == there[1] != os.getpid()
+
+
+def test_no_fork_beside_other_threads_at_work(monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(in_parallel, [os.getpid] * 2).result() == [os.getpid()] * 2
+        assert in_parallel([os.getpid] * 2) == [os.getpid()] * 2
 
 
 def test_no_fork_beside_threads_of_linear_algebra(monkeypatch):

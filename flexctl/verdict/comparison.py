@@ -19,7 +19,7 @@ from flexctl.control import (
     make_reference,
 )
 from flexctl.errors import DesignError, InputError
-from flexctl.loop import LADDER, Setup, close_around
+from flexctl.loop import LADDER, ClosedLoop, Setup, close_around
 from flexctl.model import Arm, BasisChoice, Design, check_design, load_design, load_model
 from flexctl.parallel import in_parallel
 from flexctl.plant import Plant, assemble_plant, linearise
@@ -168,9 +168,8 @@ def compare(
         entries.append(baseline_design(arm, _stiffest(closed)))
     say(f"judging {', '.join(design.name for design in entries)}")
     judged = [ready.get(id(design), design) for design in entries]
-    evaluations = in_parallel(
-        [partial(_judge, arm, one, design_basis, truth, ladder) for one in judged]
-    )
+    loops = [_close(arm, one, design_basis, truth) for one in judged]  # compiled once for all
+    evaluations = in_parallel([partial(_judge, one, ladder) for one in loops])
     ranked = sorted((e for e in evaluations if e.ranks), key=lambda e: e.rank_key)
     return Comparison(
         model=arm.name,
@@ -236,14 +235,10 @@ def _half_the_first(plant: Plant, design: Design) -> tuple[tuple[float], tuple[f
     return (w**2,), (1.4 * w,)
 
 
-def _judge(
-    arm: Arm,
-    design: Design | Controller,
-    basis: BasisChoice | None,
-    truth: Plant,
-    ladder: Sequence[Plant],
-) -> Evaluation:
-    """Judge a design or a controller; if no controller exists, the verdict has the reason."""
+def _close(
+    arm: Arm, design: Design | Controller, basis: BasisChoice | None, truth: Plant
+) -> ClosedLoop | Evaluation:
+    """Close the loop of a design or a controller; without a controller the verdict says why."""
     if isinstance(design, Design):
         try:
             design = design_controller(arm, design, basis)
@@ -251,7 +246,14 @@ def _judge(
             return no_controller(design, basis or design.basis, truth.basis, str(error))
     loop = close_around(design, truth)
     compile_verdict(loop)
-    return replace(evaluate(loop, others=ladder), gains=gains_used(design))
+    return loop
+
+
+def _judge(loop: ClosedLoop | Evaluation, ladder: Sequence[Plant]) -> Evaluation:
+    """Judge a loop; what is a verdict already stays."""
+    if isinstance(loop, Evaluation):
+        return loop
+    return replace(evaluate(loop, others=ladder), gains=gains_used(loop.controller))
 
 
 def by_motion(designs: Sequence[Design]) -> tuple[tuple[str, ...], ...]:

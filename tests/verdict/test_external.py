@@ -23,7 +23,7 @@ from flexctl.robustness.stiffness.margin import stiffness_margin
 from flexctl.robustness.stiffness.pose_loop import Case
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict.comparison import compare
-from flexctl.verdict.evaluation import evaluate
+from flexctl.verdict.evaluation import TOLERANCE, evaluate
 from tests.arms import single_link, sliding_arm
 from tests.designs import make_design
 
@@ -35,6 +35,7 @@ WORDS = {
     "wall_seconds",
     "integrator",
 }  # no numbers of the verdict
+OF_RUN = (".tracking", ".residual", ".effort", ".trajectory")
 
 
 def numbers(value, path=""):
@@ -60,12 +61,18 @@ def same_numbers(one, other, without=()):
     )
     assert ours.keys() == theirs.keys()
     assert len(ours) > 60
-    # two ways to write down one law differ by round-off, which eigenvalues have of the largest one
+    # two ways to write down one law differ by round-off, which eigenvalues have of the largest one;
+    # the steps of a run may be others then, which move it by a few times its tolerance, and rates
+    # and accelerations of fast modes by more
     round_off = 4 * np.finfo(float).eps * float(np.abs(one.stability.poles).max())
     for path, value in ours.items():
         if isinstance(value, np.ndarray | float | complex):
             atol = round_off if path.startswith(".stability") else 0
-            np.testing.assert_allclose(theirs[path], value, rtol=1e-12, atol=atol, err_msg=path)
+            rtol = 1e-12
+            if path.startswith(OF_RUN):
+                rtol = (10 if path.endswith(".q") else 1000) * TOLERANCE.relative
+                atol = rtol * float(np.abs(value).max(initial=0.0))
+            np.testing.assert_allclose(theirs[path], value, rtol=rtol, atol=atol, err_msg=path)
         else:
             assert theirs[path] == value, path
 

@@ -117,7 +117,7 @@ def test_a_motion_within_the_run_is_judged_at_rest(canadarm, forced):
 
     assert evaluation.no_rest is None
     assert evaluation.residual.tip_error_max > 1e-3
-    assert explain(result).startswith("No design settles in its run. The best is variant")
+    assert explain(result).startswith("No stable design settles in its run. The best is variant")
 
 
 def test_open_and_closed_loops_stand_side_by_side(make):

@@ -82,7 +82,7 @@ def _best(ranked: Sequence[Evaluation]) -> list[str]:
     if best.residual is None:
         first = _best_without_rest(best)
     elif best.residual.settling_time is None:
-        first = f"No design settles in its run. The best is {best.name}: {_still_off(best)}."
+        first = f"No stable design settles in its run. The best is {best.name}: {_still_off(best)}."
     else:
         lead = (
             "First of the ranking, but not recommended" if unstable_orders(best) else "Recommended"
