@@ -60,6 +60,14 @@ class Sweep(Summary):
         Time that this took, and points a second without the time to the first ones.
     jobs
         Processes.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> gains = {"gains.Gp": "*0.5:*2:3"}
+    >>> found = flexctl.sweep("single-link-hub", "hub-pd", gains, metrics="linear", jobs=1)
+    >>> found.n_points, found.failed
+    (3, {})
     """
 
     model: str
@@ -76,6 +84,16 @@ class Sweep(Summary):
     seconds: float
     rate: float | None
     jobs: int
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "model": self.model,
+            "designs": self.designs,
+            "keys": self.keys,
+            "n_points": self.n_points,
+            "n_failed": len(self.failed),
+            "metrics": self.metrics,
+        }
 
     @property
     def n_points(self) -> int:

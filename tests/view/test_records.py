@@ -104,6 +104,13 @@ RECORDS = {
         "StiffnessMargin(model=planar-two-link, design=two-link-decoupling, truth=4 elements",
         "tolerates a stiffness overestimate of up to 0.563 %",
     ),
+    "Sweep": (
+        lambda: flexctl.sweep(
+            "single-link-hub", "hub-pd", {"gains.Gp": [10.0, 20.0]}, metrics="linear", jobs=1
+        ),
+        "Sweep(model=single-link-hub, designs=('hub-pd',), keys=('gains.Gp',), n_points=2",
+        "hub-pd is stable at 2 of 2 points (100 %",
+    ),
     "TimeScaleMargin": (
         lambda: flexctl.time_scale_margin("subudhi-morris-2r", "subudhi-morris-lqr"),
         "TimeScaleMargin(model=subudhi-morris-2r, design=subudhi-morris-lqr, truth=4 elements",

@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Group, RenderableType
 
 from flexctl.errors import InputError
-from flexctl.search import Share, Summaries, Sweep, summarise, sweep
+from flexctl.search import Summaries, Sweep, summarise, sweep
 from flexctl.verdict import TOLERANCE, UNITS
 from flexctl.view import signals
 from flexctl.view.json.sweep import sweep_json
@@ -19,6 +19,7 @@ from flexctl.view.options import SweepOptions
 from flexctl.view.output import Result, check_targets, literal, notes, plain_table, progress
 from flexctl.view.provenance import as_text, integration, provenance
 from flexctl.view.request import judged_on, load_arm, load_gain_set
+from flexctl.view.words.sweep import sweep_sentences
 
 
 def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Result:
@@ -52,7 +53,7 @@ def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Re
         return plot_sweep(found, drawn)
 
     return Result(
-        answer=sweep_json(found, summaries),
+        answer=sweep_json(found),
         table=lambda: _table(found, summaries),
         figure=figure,
         writers={
@@ -100,34 +101,10 @@ def _table(found: Sweep, summaries: Sequence[Summaries]) -> RenderableType:
         parts.append(
             plain_table(title, "", "unit", "5 %", "median", "95 %", rows=rows, numeric=(2, 3, 4))
         )
-        parts += notes(_said(one))
-    if found.interrupted:
-        left = found.n_points - int(found.done.sum())
-        parts += notes([f"Interrupted: {left} of {found.n_points} points are not judged."])
-    if found.others:
-        parts += notes(
-            [
-                f"The ledger has {found.others} points of a changed model, design, setting or "
-                "version: these are judged anew."
-            ]
-        )
+    parts += notes(sweep_sentences(found, summaries))
     rate = f", {found.rate:.3g} a second" if found.rate else ""
     parts.append(literal(f"{found.resumed} points from the ledger{rate}.", "dim"))
     return Group(*parts)
-
-
-def _said(one: Summaries) -> Iterator[str]:
-    if one.stable:
-        yield f"Stable: {_share(one.stable)}."
-    if one.failed.count:
-        yield f"Without a full verdict: {_share(one.failed)}."
-
-
-def _share(one: Share) -> str:
-    return (
-        f"{one.count} of {one.of} points ({100 * one.value:.3g} %; with 95 % confidence between "
-        f"{100 * one.low:.3g} and {100 * one.high:.3g} % of independent samples)"
-    )
 
 
 def _number(value: float) -> str:

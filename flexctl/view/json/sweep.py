@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from flexctl.records import plain
-from flexctl.search import QUANTILES, Share, Summaries, Sweep
+from flexctl.search import QUANTILES, Share, Summaries, Sweep, summarise
 
 
-def sweep_json(sweep: Sweep, summaries: list[Summaries]) -> dict[str, Any]:
+def sweep_json(sweep: Sweep) -> dict[str, Any]:
     """Write a sweep; the unknown and infinite are None."""
     return plain(
         {
@@ -26,7 +26,7 @@ def sweep_json(sweep: Sweep, summaries: list[Summaries]) -> dict[str, Any]:
             "seconds": sweep.seconds,
             "rate": sweep.rate,
             "jobs": sweep.jobs,
-            "summary": [_summary(one) for one in summaries],
+            "summary": [_summary(one) for one in summarise(sweep)],
         }
     )
 

@@ -1,0 +1,38 @@
+"""What a sweep found, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from flexctl.search import Share, Summaries, Sweep, summarise
+
+
+def sweep_words(found: Sweep) -> str:
+    """Say how many points are stable, and what is missing."""
+    return " ".join(sweep_sentences(found, summarise(found)))
+
+
+def sweep_sentences(found: Sweep, summaries: Sequence[Summaries]) -> Iterator[str]:
+    """Write a sentence for every gain set, then what is not judged."""
+    for one in summaries:
+        if one.stable:
+            yield f"{one.name} is stable at {_share(one.stable)}."
+        if one.failed.count:
+            yield f"{one.name} has no full verdict at {_share(one.failed)}."
+        if not one.stable and not one.failed.count:
+            yield f"{one.name} is judged at {one.judged} points."
+    if found.interrupted:
+        left = found.n_points - int(found.done.sum())
+        yield f"Interrupted: {left} of {found.n_points} points are not judged."
+    if found.others:
+        yield (
+            f"The ledger has {found.others} points of a changed model, design, setting or version: "
+            "these were judged anew."
+        )
+
+
+def _share(one: Share) -> str:
+    return (
+        f"{one.count} of {one.of} points ({100 * one.value:.3g} %; of independent samples with "
+        f"95 % confidence between {100 * one.low:.3g} and {100 * one.high:.3g} %)"
+    )
