@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -88,6 +89,7 @@ def test_a_fork_does_not_fork(monkeypatch):
     monkeypatch.undo()
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(threading, "enumerate", lambda: [threading.current_thread()])
     inner = partial(in_parallel, [os.getpid, os.getpid])
     here, there = in_parallel([inner, inner])
     assert here[0] == os.getpid() != here[1]
