@@ -4,6 +4,7 @@ The RRP arm of [TG95] under decoupling with an LQR second loop, and under joint 
 given, judged on two modes and on four elements, and the spatial Canadarm of [MS] under joint PD. A
 linear verdict is poles and damping at the final pose; a full one is `evaluate`: rest, run, path of
 21 poses, margins, smallest sampling rate, stiffness margins at the final pose and 11 of the path.
+A short one leaves out the smallest sampling rate and the stiffness margins of the path.
 "With other numbers" is `evaluate(loop, values)`, in which nothing is derived or compiled; "made
 anew" folds the numbers into new functions, which are derived and compiled, as for another arm.
 """
@@ -18,11 +19,22 @@ from collections.abc import Callable
 import numpy as np
 
 from flexctl.control import design_controller, design_on
-from flexctl.loop import ClosedLoop, close_around, close_loop, damping_ratios, linearise_loop
+from flexctl.loop import (
+    ClosedLoop,
+    close_around,
+    close_loop,
+    damping_ratios,
+    describe_equilibrium,
+    linear_poses,
+    linearise_loop,
+    spectral_abscissa,
+)
 from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
-from flexctl.plant import assemble_plant
+from flexctl.plant import STIFFNESS_ERROR, assemble_plant
 from flexctl.plant.parameters import Numbers, change_numbers
-from flexctl.verdict import evaluate, evaluate_many
+from flexctl.robustness import loop_at
+from flexctl.simulation import simulate
+from flexctl.verdict import TOLERANCE, evaluate, evaluate_many, judge_residual, stability_margins
 
 QUARTER = np.pi / 2
 
@@ -86,6 +98,23 @@ def linear_verdict(loop: ClosedLoop) -> tuple[float, float]:
     return float(poles.real.max()), float(damping_ratios(poles).min())
 
 
+def short_verdict(loop: ClosedLoop) -> float:
+    """Rest, run, path of 21 poses, margins, stiffness margin at the final pose [-], returned.
+
+    The errors of the stiffness are free numbers of the loop's law.
+    """
+    controller = loop.controller
+    poses = linear_poses(loop)
+    describe_equilibrium(loop, poses.final.rest)
+    spectral_abscissa(np.concatenate([pose.poles for pose in poses.path if pose]))
+    run = simulate(loop, tolerance=TOLERANCE)
+    judge_residual(run, controller)
+    stability_margins(poses.final)
+    weight = controller.final_second_loop_weight
+    pose = loop_at(loop, controller.reference.final, weight, poses.final)
+    return pose.interval.alpha_upper
+
+
 def processor_time() -> float:
     """Processor time [s] of this process and of the compilers that it has started."""
     children = os.times()
@@ -120,11 +149,15 @@ def judge(arm: Arm, design: Design, truth: BasisChoice, numbers: Callable[[int],
 
     with_numbers = seconds(lambda k: evaluate(loop, numbers(k)), 7)
     together = seconds(lambda k: evaluate_many(loop, [numbers(8 * k + i) for i in range(8)]), 2) / 8
+    law = design_controller(arm, design, parameters=(STIFFNESS_ERROR,))
+    uncertain = close_around(law, loop.truth)
+    short = seconds(lambda k: short_verdict(uncertain.at(numbers(k))), 15)
     linear = seconds(lambda k: linear_verdict(loop.at(numbers(k))), 30)
     made_anew = seconds(anew, 1)
     print(
-        f"  {design.name:18} {truth.label:12} linear {1 / linear:7.1f} /s, full "
-        f"{1 / with_numbers:6.2f} /s, eight together {1 / together:6.2f} /s; made anew "
+        f"  {design.name:18} {truth.label:12} linear {1 / linear:7.1f} /s, short "
+        f"{1 / short:5.2f} /s, full {1 / with_numbers:6.2f} /s, "
+        f"eight together {1 / together:6.2f} /s; made anew "
         f"{1 / made_anew:5.2f} /s: {made_anew / together:.0f} times slower"
     )
 
