@@ -49,9 +49,9 @@ class Variation:
 
     @property
     def some(self) -> tuple[float, ...]:
-        """The first, the middle and the last of its values, or the median of its distribution."""
+        """The first, the middle and the last of its values, or such quantiles of a distribution."""
         if self.sampled:
-            return tuple(self.quantiles(np.array([0.5])).tolist())
+            return tuple(self.quantiles(np.array([0.01, 0.5, 0.99])).tolist())
         numbers = self.numbers
         return tuple(dict.fromkeys((numbers[0], numbers[len(numbers) // 2], numbers[-1])))
 

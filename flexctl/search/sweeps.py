@@ -16,13 +16,13 @@ from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.loop import Setup
-from flexctl.model import Arm, BasisChoice, Design, load_design, load_model, nearest
+from flexctl.model import Arm, BasisChoice, Design, check_design, load_design, load_model, nearest
 from flexctl.plant import record_digest, source_digest
 from flexctl.records import Summary
 from flexctl.search.ledger import Ledger, Row
 from flexctl.search.samples import Points, Spec, make_points
 from flexctl.search.study import Study
-from flexctl.verdict import LINEAR, UNITS
+from flexctl.verdict import LINEAR, UNITS, require_motion
 
 MANY = 1_000_000  # points that are judged without being asked for twice
 _CHUNK = {True: 10, False: 200}  # points that a worker judges at once, all metrics or linear ones
@@ -186,6 +186,11 @@ def sweep(
     sets = tuple(load_design(one) for one in designs)
     if not sets:
         raise InputError("designs: expected at least one, got none")
+    for k, one in enumerate(sets):
+        if one.name in [other.name for other in sets[:k]]:
+            raise InputError(f"designs: expected every name once, got {one.name} twice")
+        require_motion(one)
+        check_design(arm, one)
     numbers = {**vary, **{f"truth.{key}": spec for key, spec in (truth_vary or {}).items()}}
     points = make_points(numbers, samples=samples, latin=latin, seed=seed)
     n = len(points) * len(sets)

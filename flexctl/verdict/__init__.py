@@ -1,7 +1,13 @@
 """Whether a gain set is good: metrics, stability margins, evaluation, comparison, ranking."""
 
 from flexctl.verdict.comparison import BASELINE, Comparison, compare
-from flexctl.verdict.evaluation import TOLERANCE, Evaluation, evaluate, evaluate_many
+from flexctl.verdict.evaluation import (
+    TOLERANCE,
+    Evaluation,
+    evaluate,
+    evaluate_many,
+    require_motion,
+)
 from flexctl.verdict.margins import NO_LIMIT_DB, StabilityMargins, stability_margins
 from flexctl.verdict.named_metrics import LINEAR, UNITS, Metric, linear_metrics, metrics
 from flexctl.verdict.performance import find_no_rest, judge_residual
@@ -29,6 +35,7 @@ __all__ = [
     "linear_metrics",
     "metrics",
     "not_computed",
+    "require_motion",
     "stability_margins",
     "unstable_orders",
 ]

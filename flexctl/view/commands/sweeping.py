@@ -16,7 +16,7 @@ from flexctl.verdict import TOLERANCE, UNITS
 from flexctl.view import signals
 from flexctl.view.json.sweep import sweep_json
 from flexctl.view.options import SweepOptions
-from flexctl.view.output import Result, check_targets, literal, notes, plain_table, progress
+from flexctl.view.output import Result, check_targets, notes, plain_table, progress
 from flexctl.view.provenance import as_text, integration, provenance
 from flexctl.view.request import judged_on, load_arm, load_gain_set
 from flexctl.view.words.sweep import sweep_sentences
@@ -102,8 +102,9 @@ def _table(found: Sweep, summaries: Sequence[Summaries]) -> RenderableType:
             plain_table(title, "", "unit", "5 %", "median", "95 %", rows=rows, numeric=(2, 3, 4))
         )
     parts += notes(sweep_sentences(found, summaries))
-    rate = f", {found.rate:.3g} a second" if found.rate else ""
-    parts.append(literal(f"{found.resumed} points from the ledger{rate}.", "dim"))
+    facts = [f"{found.resumed} points from the ledger"] if found.resumed else []
+    facts += [f"{found.rate:.3g} points a second"] if found.rate else []
+    parts += notes([f"{', '.join(facts)}."] if facts else [])
     return Group(*parts)
 
 

@@ -19,6 +19,7 @@ def sweep_sentences(found: Sweep, summaries: Sequence[Summaries]) -> Iterator[st
             yield f"{one.name} is stable at {_share(one.stable)}."
         if one.failed.count:
             yield f"{one.name} has no full verdict at {_share(one.failed)}."
+            yield f"The first of these is {_first(found, one)}."
         if not one.stable and not one.failed.count:
             yield f"{one.name} is judged at {one.judged} points."
     if found.interrupted:
@@ -29,6 +30,15 @@ def sweep_sentences(found: Sweep, summaries: Sequence[Summaries]) -> Iterator[st
             f"The ledger has {found.others} points of a changed model, design, setting or version: "
             "these were judged anew."
         )
+
+
+def _first(found: Sweep, one: Summaries) -> str:
+    """Name the first point of a gain set without a full verdict, and say why."""
+    own = found.designs.index(one.name)
+    point = next(k for k in sorted(found.failed) if found.design[k] == own)
+    numbers = zip(found.keys, found.values[point].tolist(), strict=True)
+    at = ", ".join(f"{key} = {value:.4g}" for key, value in numbers)
+    return f"at {at}: {found.failed[point].rstrip('.')}"
 
 
 def _share(one: Share) -> str:
