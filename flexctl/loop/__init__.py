@@ -2,6 +2,7 @@
 
 from flexctl.loop.closed_loop import (
     ClosedLoop,
+    ShapesChoice,
     close_around,
     close_loop,
     require_loop,
@@ -65,6 +66,7 @@ __all__ = [
     "LinearPoses",
     "ModeNames",
     "Setup",
+    "ShapesChoice",
     "close_around",
     "close_loop",
     "damping_ratios",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import isfinite, prod
 
 import numpy as np
@@ -153,14 +154,21 @@ class Points:
     def __len__(self) -> int:
         return prod(self._shape)
 
+    @cached_property
+    def values(self) -> Array:
+        """Values (n, k) of the numbers at all points, the samples changing fastest."""
+        *places, rows = np.unravel_index(np.arange(len(self)), self._shape)
+        grid, drawn = iter(places), iter(self.samples.T)
+        return np.column_stack(
+            [
+                next(drawn)[rows] if one.sampled else np.array(one.numbers)[next(grid)]
+                for one in self.variations
+            ]
+        )
+
     def at(self, k: int) -> dict[str, float]:
-        """Values by key of point k, the samples changing fastest."""
-        *place, row = (int(i) for i in np.unravel_index(k, self._shape))
-        grid, drawn = iter(place), iter(self.samples[row].tolist())
-        return {
-            one.key: next(drawn) if one.sampled else one.numbers[next(grid)]
-            for one in self.variations
-        }
+        """Values by key of point k."""
+        return dict(zip(self.keys, self.values[k].tolist(), strict=True))
 
 
 def make_points(

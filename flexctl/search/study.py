@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from flexctl.checks import Array
 from flexctl.control import design_controller
 from flexctl.errors import FlexctlError, InputError
 from flexctl.loop import ClosedLoop, Setup, close_around
@@ -20,8 +21,9 @@ from flexctl.model import (
     design_value,
     with_value,
 )
-from flexctl.plant import known_numbers
+from flexctl.plant import ShapeChange, known_numbers
 from flexctl.search.ledger import Row
+from flexctl.search.samples import Variation
 from flexctl.simulation import compile_verdict
 from flexctl.verdict import evaluate, linear_metrics, metrics
 
@@ -30,6 +32,7 @@ _OF_TRUTH = "truth."
 _KEPT = 8  # loops of a process
 
 Values = Mapping[str, float]
+Units = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +45,10 @@ class Study:
         The arm as designed for and the true one, with their discretisations.
     designs
         Gain sets.
-    scaled
-        Keys whose values are factors of what the file has.
+    variations
+        How the numbers vary.
+    rebuilt
+        Whether modes have the shapes of each arm, or keep those of the file's.
     full
         Whether to judge all metrics, or the linear ones.
     content
@@ -52,9 +57,15 @@ class Study:
 
     setup: Setup
     designs: tuple[Design, ...]
-    scaled: frozenset[str]
+    variations: tuple[Variation, ...]
+    rebuilt: bool
     full: bool
     content: str
+
+    @cached_property
+    def scaled(self) -> frozenset[str]:
+        """Keys whose values are factors of what the file has."""
+        return frozenset(one.key for one in self.variations if one.scaled)
 
     def judge(self, point: int, values: Values) -> Row:
         """Judge a point: design `point` modulo their number, with these values.
@@ -62,27 +73,100 @@ class Study:
         What fails is a row with its reason.
         """
         try:
-            loop = self._loop(point % len(self.designs), values)
+            bench, loop = self._open(point % len(self.designs), values)
             if not self.full:
                 return Row(point=point, metrics=linear_metrics(loop))
+            bench.compile()
             verdict = evaluate(loop)
         except FlexctlError as error:
             return Row(point=point, metrics=None, failed=str(error))
         return Row(point=point, metrics=metrics(verdict), failed=verdict.failed)
 
-    def check(self, key: str, some: Sequence[float]) -> None:
-        """Raise InputError, that of the first, where a key can have none of some values."""
-        errors = []
-        for value in some:
-            for design in range(len(self.designs)):
-                try:
-                    Bench(study=self, design=design, structure={key: value}).changed()
-                except InputError as error:
-                    errors.append(error)
-        if len(errors) == len(some) * len(self.designs):
-            raise errors[0]
+    def check(self) -> None:
+        """Raise InputError, that of the first, where a key can have none of some of its values."""
+        for one in self.variations:
+            benches = [
+                Bench(study=self, design=design, structure={one.key: value})
+                for value in one.some
+                for design in range(len(self.designs))
+            ]
+            errors = [error for bench in benches if (error := bench.refusal)]
+            if len(errors) == len(benches):
+                raise errors[0]
 
-    def bench(self, design: int, structure: Values) -> Bench:
+    def equations(self, values: Array) -> Array:
+        """Numbers of the equations of each point (n c,) of values (n, k) under c designs."""
+        keys, columns = [one.key for one in self.variations], list[Array]()
+        for _, known in self._derived:
+            own = [
+                (x == 0) & (key in self._of_arm) if key in known else x
+                for key, x in zip(keys, values.T, strict=True)
+            ]
+            _, which = np.unique(np.column_stack(own), axis=0, return_inverse=True)
+            columns.append(which.ravel())
+        return (np.column_stack(columns) * len(columns) + np.arange(len(columns))).ravel()
+
+    def shape_error(self) -> tuple[ShapeChange, str, float] | None:
+        """Largest error of kept shapes where one number of the arm is least or greatest.
+
+        With its key and value; None where shapes are those of each arm.
+        """
+        found = list[tuple[ShapeChange, str, float]]()
+        for one in self.variations if not self.rebuilt else ():
+            if one.key in self._of_arm & self._derived[0][1].keys():
+                for value in (one.some[0], one.some[-1]):
+                    try:
+                        error = self._open(0, {one.key: value})[1].shape_error
+                    except FlexctlError:  # a row of the sweep says why
+                        continue
+                    if error:
+                        found.append((error, one.key, value))
+        return max(found, key=lambda one: abs(one[0].change), default=None)
+
+    def _open(self, design: int, values: Values) -> tuple[Bench, ClosedLoop]:
+        """Return the loop of a design with values of the numbers, and where it was derived.
+
+        Numbers of the arm that become zero change the equations.
+        """
+        base, known = self._derived[design]
+        zero = {key for key in self._of_arm & known.keys() if values.get(key) == 0}
+        units = {key: known[key] for key in values if key in known and key not in zero}
+        structure = {key: x for key, x in base.items() if key in units}
+        anew = {key: x for key, x in values.items() if key not in units}
+        structure |= {key: x for key, x in anew.items() if not (key in base and x == 0)}
+        bench = self._bench(design, structure)
+        try:
+            return bench, bench.at(units, values)
+        except InputError:  # no such design, or one of other equations
+            bench = self._bench(design, values)
+            return bench, bench.closed
+
+    @cached_property
+    def _derived(self) -> list[tuple[dict[str, float], Units]]:
+        """By design with which values equations are derived, and what values are multiplied with.
+
+        The first are of what is zero in the files; the second of numbers that equations leave free.
+        """
+        found = []
+        for design in range(len(self.designs)):
+            bench = self._bench(design, {})
+            zeros = [one for one in self.variations if not one.scaled and bench.is_zero(one.key)]
+            base = {one.key: x for one in zeros if (x := next(filter(None, one.some), None))}
+            bench = self._bench(design, base)
+            known = {one.key: x for one in self.variations if (x := bench.units(one.key))}
+            found.append((base, known))
+        return found
+
+    @cached_property
+    def _of_arm(self) -> frozenset[str]:
+        """Keys of numbers of the arm."""
+        return frozenset(
+            one.key
+            for one in self.variations
+            if one.key.removeprefix(_OF_TRUTH).split(".")[0] not in (*DESIGN_TABLES, *BASES)
+        )
+
+    def _bench(self, design: int, structure: Values) -> Bench:
         """Loop of a design with values that must be derived anew; a process keeps the last ones."""
         key = self.content, design, tuple(structure.items())
         found = _benches.pop(key, None)
@@ -93,22 +177,13 @@ class Study:
             del _benches[next(iter(_benches))]
         return found
 
-    def _loop(self, design: int, values: Values) -> ClosedLoop:
-        numbers = self.bench(design, {}).numbers(values)
-        structure = {key: x for key, x in values.items() if key not in numbers}
-        bench = self.bench(design, structure)
-        try:
-            return bench.at({key: numbers[key] for key in numbers}, values)
-        except InputError:  # to zero, which is structure
-            return self.bench(design, values).closed
-
 
 _benches: dict[tuple[Any, ...], Bench] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """A closed loop whose numbers vary."""
+    """A closed loop whose numbers vary, derived with some values."""
 
     study: Study
     design: int
@@ -117,14 +192,28 @@ class Bench:
     @cached_property
     def closed(self) -> ClosedLoop:
         """The loop with the values of its structure."""
-        setup, design = self.changed()
+        setup, design = self._changed()
         controller = design_controller(setup.design_arm, design, setup.design_basis)
-        closed = close_around(controller, setup.truth())
-        if self.study.full:
-            compile_verdict(closed)
-        return closed
+        return close_around(controller, setup.truth())
 
-    def changed(self) -> tuple[Setup, Design]:
+    def compile(self) -> None:
+        """Compile what a full verdict evaluates, once."""
+        self._compiled  # noqa: B018
+
+    @cached_property
+    def _compiled(self) -> None:
+        compile_verdict(self.closed)
+
+    @property
+    def refusal(self) -> InputError | None:
+        """Why there is no such arm or design, None where there is one."""
+        try:
+            self._changed()
+        except InputError as error:
+            return error
+        return None
+
+    def _changed(self) -> tuple[Setup, Design]:
         """Return setup and design with the values; InputError where a value cannot be set."""
         setup, design = self.study.setup, self.study.designs[self.design]
         for key, value in self.structure.items():
@@ -139,54 +228,57 @@ class Bench:
                 setup = _with_setting(setup, setting, of_truth=of_truth)
         return setup, design
 
-    def numbers(self, values: Values) -> dict[str, dict[str, Any]]:
-        """By key what `ClosedLoop.at` is multiplied with; keys that are structure are left out."""
-        return {key: found for key in values if (found := self._number(key)) is not None}
-
-    def at(self, numbers: Mapping[str, Mapping[str, Any]], values: Values) -> ClosedLoop:
+    def at(self, units: Units, values: Values) -> ClosedLoop:
         """Return the loop with values of its numbers."""
-        if not numbers:
-            return self.closed
-        return self.closed.at(
-            {
-                name: unit * values[key]
-                for key, units in numbers.items()
-                for name, unit in units.items()
-            }
-        )
+        numbers = {name: unit * values[key] for key in units for name, unit in units[key].items()}
+        return self.closed.at(numbers) if numbers else self.closed
 
-    @cached_property
-    def _known(self) -> dict[str, dict[str, Any] | None]:
-        return {}
+    def is_zero(self, key: str) -> bool:
+        """Whether a key stands for numbers of the arm that are all zero."""
+        try:
+            own, free = self._numbers(key)
+        except FlexctlError:  # no such loop with what the files have
+            return False
+        return bool(own) and not any(name in free for name in own)
 
-    def _number(self, key: str) -> dict[str, Any] | None:
-        if key not in self._known:
-            self._known[key] = self._find(key)
-        return self._known[key]
+    def units(self, key: str) -> Mapping[str, Any] | None:
+        """Return by name of a number what multiplies a key's value: ones, or what the file has.
 
-    def _find(self, key: str) -> dict[str, Any] | None:
-        """Names and what multiplies the value of a key: ones, or what the file has."""
+        None where a value must be derived anew.
+        """
         name, scaled = key.removeprefix(_OF_TRUTH), key in self.study.scaled
         if name in BASES:
             return None
         try:
             if name.split(".")[0] in DESIGN_TABLES:
-                own = design_value(self.closed.controller.design, name)
-                units = {name: np.asarray(own, dtype=float) if scaled else np.ones(())}
-                self.closed.at({name: np.asarray(own, dtype=float)})
-                return units
-            return self._of_arm(key, name, scaled=scaled)
+                own = np.asarray(design_value(self.closed.controller.design, name), dtype=float)
+                self.closed.at({name: own})
+                return {name: own if scaled else np.ones(())}
+            return self._of_arm(key, scaled=scaled)
         except (FlexctlError, TypeError, ValueError):
             return None
 
-    def _of_arm(self, key: str, name: str, *, scaled: bool) -> dict[str, Any] | None:
-        truth, prefix = self.closed.truth, _OF_TRUTH if key.startswith(_OF_TRUTH) else ""
-        keys = _of_links(truth.arm, name)
-        own = [one for one in known_numbers(truth.arm) if any(_belongs(one, k) for k in keys)]
-        free = dict(zip(truth.parameters, truth.numbers.tolist(), strict=True))
-        if not any(one in free for one in own) or not (scaled or all(one in free for one in own)):
+    def _of_arm(self, key: str, *, scaled: bool) -> Mapping[str, Any] | None:
+        own, free = self._numbers(key)
+        if not any(name in free for name in own):
             return None
-        return {f"{prefix}{one}": free[one] if scaled else 1.0 for one in own if one in free}
+        if not scaled and not all(name in free for name in own):
+            return None
+        prefix = _OF_TRUTH if key.startswith(_OF_TRUTH) else ""
+        now = {f"{prefix}{name}": free[name] for name in own if name in free}
+        if (
+            self.study.rebuilt
+            and self.closed.at({name: 1.1 * now[name] for name in now}).shape_error
+        ):
+            return None
+        return now if scaled else dict.fromkeys(now, 1.0)
+
+    def _numbers(self, key: str) -> tuple[list[str], dict[str, float]]:
+        """Names of the numbers that a key stands for, and those that the equations leave free."""
+        truth = self.closed.truth
+        keys = _of_links(truth.arm, key.removeprefix(_OF_TRUTH))
+        own = [name for name in known_numbers(truth.arm) if any(_belongs(name, k) for k in keys)]
+        return own, dict(zip(truth.parameters, truth.numbers.tolist(), strict=True))
 
 
 def _with_order(setup: Setup, kind: str, value: float, *, of_truth: bool) -> Setup:

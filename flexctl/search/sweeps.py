@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,9 @@ import numpy as np
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import InputError
-from flexctl.loop import Setup
+from flexctl.loop import Setup, ShapesChoice
 from flexctl.model import Arm, BasisChoice, Design, check_design, load_design, load_model, nearest
-from flexctl.plant import record_digest, source_digest
+from flexctl.plant import ShapeChange, record_digest, source_digest
 from flexctl.records import Summary
 from flexctl.search.ledger import Ledger, Row
 from flexctl.search.samples import Points, Spec, make_points
@@ -56,6 +55,9 @@ class Sweep(Summary):
         How many points were in the ledger already.
     others
         How many points the ledger has of another content: a changed model, setting or version.
+    shape_error
+        Largest error of kept shapes where one number of the arm is least or greatest, that number's
+        key and value; None where modes have the shapes of each arm.
     seconds, rate
         Time that this took, and points a second without the time to the first ones.
     jobs
@@ -81,6 +83,7 @@ class Sweep(Summary):
     done: Array = field(repr=False)
     resumed: int
     others: int
+    shape_error: tuple[ShapeChange, str, float] | None
     seconds: float
     rate: float | None
     jobs: int
@@ -132,6 +135,7 @@ def sweep(
     jobs: int | None = None,
     ledger: str | Path | None = None,
     many: bool = False,
+    shapes: ShapesChoice = "kept",
     true_arm: Arm | str | Path | None = None,
     truth_basis: BasisChoice | None = None,
     design_basis: BasisChoice | None = None,
@@ -159,6 +163,9 @@ def sweep(
         File that keeps what is judged, where a sweep that was interrupted or killed goes on.
     many
         Whether more than a million points are meant.
+    shapes
+        Whether modes keep the shapes of the arm in the file, as `shape_error` says how well, or
+        are "rebuilt" for each arm, which derives and compiles them anew.
     true_arm, truth_basis, design_basis
         As of `compare`.
     progress
@@ -199,12 +206,18 @@ def sweep(
     wanted = _wanted(metrics)
     setup = Setup.of(arm, design_basis or sets[0].basis, true_arm=true_arm, truth_basis=truth_basis)
     full = not set(wanted) <= set(LINEAR)
-    scaled = frozenset(one.key for one in points.variations if one.scaled)
+    rebuilt = _is_rebuilt(shapes)
     facts = source_digest(), setup.design_arm, setup.true_arm, setup.design_basis, setup.truth_basis
-    content = record_digest(*facts, sets, points.variations, points.samples, full)
-    study = Study(setup=setup, designs=sets, scaled=scaled, full=full, content=content)
-    for one in points.variations:
-        study.check(one.key, one.some)
+    content = record_digest(*facts, sets, points.variations, points.samples, rebuilt, full)
+    study = Study(
+        setup=setup,
+        designs=sets,
+        variations=points.variations,
+        rebuilt=rebuilt,
+        full=full,
+        content=content,
+    )
+    study.check()
     label = {"model": arm.name, "designs": [one.name for one in sets], "keys": list(points.keys)}
     jobs = _cores() if jobs is None else jobs
     with Ledger(Path(ledger) if ledger else None, content, label) as book:
@@ -223,6 +236,12 @@ def sweep(
             rate=rate,
             jobs=jobs,
         )
+
+
+def _is_rebuilt(shapes: str) -> bool:
+    if shapes not in ("kept", "rebuilt"):
+        raise InputError(f"shapes: expected kept or rebuilt, got {shapes!r}")
+    return shapes == "rebuilt"
 
 
 def _cores() -> int:
@@ -259,7 +278,9 @@ def _judge_all(
     """Judge the points that are not known and store them; return points a second."""
     count, left = len(study.designs), n - len(known)
     size = max(1, min(_CHUNK[study.full], -(-left // (4 * jobs))))
-    tasks = _tasks(points, count, (k for k in range(n) if k not in known), size)
+    which = np.setdiff1d(np.arange(n), list(known), assume_unique=True)
+    chunks = _chunks(which, study.equations(points.values)[which] if left else which, size, jobs)
+    tasks = ([(k, points.at(k // count)) for k in chunk.tolist()] for chunk in chunks)
     done, first = 0, None
     try:
         for rows in _run(study, tasks, jobs):
@@ -283,12 +304,23 @@ def _rate(first: tuple[float, int], now: float, done: int) -> float | None:
 Task = list[tuple[int, dict[str, float]]]
 
 
-def _tasks(points: Points, count: int, which: Iterator[int], size: int) -> Iterator[Task]:
-    while chunk := list(itertools.islice(which, size)):
-        yield [(k, points.at(k // count)) for k in chunk]
+def _chunks(points: Array, equations: Array, size: int, jobs: int) -> list[Array]:
+    """Divide points (n,) into chunks of the same equations, given by their numbers (n,).
+
+    Processes derive and keep the equations of as many groups as there are processes side by side.
+    """
+    order = np.argsort(equations, kind="stable")
+    borders = np.flatnonzero(np.diff(equations[order])) + 1
+    groups = np.split(points[order], borders)
+    found = [
+        (g // jobs, i, g, group[i : i + size])
+        for g, group in enumerate(groups)
+        for i in range(0, len(group), size)
+    ]
+    return [chunk for *_, chunk in sorted(found, key=lambda one: one[:3])]
 
 
-def _run(study: Study, tasks: Iterator[Task], jobs: int) -> Iterator[list[Row]]:
+def _run(study: Study, tasks: Iterable[Task], jobs: int) -> Iterator[list[Row]]:
     if jobs == 1:
         return (_judge(study, task) for task in tasks)
     import joblib  # takes a tenth of a second, which other searches need not spend
@@ -307,7 +339,6 @@ def _result(
 ) -> Sweep:
     """Gather the rows of the ledger."""
     count = len(study.designs)
-    values = np.array([list(points.at(k).values()) for k in range(len(points))])
     columns: dict[str, Array] = {}
     failed, done = dict[int, str](), np.zeros(n, dtype=bool)
     for row in book.rows():
@@ -325,11 +356,12 @@ def _result(
         model=study.setup.design_arm.name,
         designs=tuple(one.name for one in study.designs),
         keys=points.keys,
-        values=np.repeat(values, count, axis=0),
+        values=np.repeat(points.values, count, axis=0),
         design=np.tile(np.arange(count), len(points)),
         grid=points.grid,
         metrics={name: columns.get(name, np.full(n, np.nan)) for name in wanted},
         failed=failed,
         done=done,
+        shape_error=study.shape_error(),
         **facts,
     )

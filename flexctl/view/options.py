@@ -217,6 +217,13 @@ class SweepOptions(LoopOptions):
     ledger: Path | None = _option(
         "--ledger", "FILE", "Keeps what is judged; the same sweep goes on from it."
     )
+    shapes: Literal["kept", "rebuilt"] = _option(
+        "--shapes",
+        None,
+        "Whether modes keep the shapes of the arm in the file or are derived anew for each arm.",
+        default="kept",
+        show_default=True,
+    )
     yes: bool = _flag("--yes", "Judge even more than a million points.")
 
 

@@ -19,8 +19,9 @@ from flexctl.model import BasisChoice, apply_settings, with_value
 from flexctl.search.ledger import Ledger, Row
 from flexctl.search.samples import make_points, read_variation
 from flexctl.search.statistics import share, summarise
-from flexctl.search.sweeps import sweep
+from flexctl.search.sweeps import _chunks, sweep
 from flexctl.verdict import LINEAR, UNITS, linear_metrics, metrics
+from flexctl.view.words.sweep import sweep_words
 
 TRUTH = BasisChoice(kind="elements", order=2)
 ARM, DESIGN = "single-link-hub", "hub-pd"
@@ -176,7 +177,7 @@ def test_rows_are_kept_once_and_in_order(tmp_path):
 _SWEEP = """
 import sys
 from flexctl.model import BasisChoice
-from flexctl.search.sweeps import sweep
+from flexctl.search.sweeps import _chunks, sweep
 if __name__ == "__main__":
     sweep("single-link-hub", "hub-pd", {"gains.Gp": f"*0.5:*2:{sys.argv[2]}"}, metrics="linear",
           truth_basis=BasisChoice(kind="elements", order=2), jobs=int(sys.argv[3]),
@@ -234,3 +235,80 @@ def test_the_share_of_stable_loops_is_that_of_the_scatter():
     low, high = share(found.values[:, 0] > 0).low, share(found.values[:, 0] > 0).high
     assert low < expected < high
     assert one.stable.count == 400 - refused
+
+
+def made_anew(arm, design, values, truth=None):
+    """Close the loop of a design on an arm whose files have the values."""
+    arm, design = load_model(arm), load_design(design)
+    for key, value in values.items():
+        if key.startswith("gains."):
+            design = with_value(design, key, value)
+        else:
+            arm = apply_settings(arm, [f"{key}={value!r}"])
+    return close_loop(design_controller(arm, design), arm, truth)
+
+
+def test_numbers_from_and_to_zero_derive_no_more_than_they_must(monkeypatch):
+    weightless = apply_settings(load_model(ARM), ["payload.mass=0", "link1.length=0.9"])
+    derived = []
+
+    def count(*words):
+        derived.append(words)
+        return design_controller(*words)
+
+    monkeypatch.setattr("flexctl.search.study.design_controller", count)
+    vary = {"payload.mass": "0:0.4:5", "gains.Gp": "10:30:3"}
+    found = sweep(weightless, DESIGN, vary, metrics="linear", jobs=1, truth_basis=TRUTH)
+    assert len(derived) == 2  # with a payload and without
+    for k, row in enumerate(found.values):
+        values = dict(zip(found.keys, row.tolist(), strict=True))
+        anew = linear_metrics(made_anew(weightless, DESIGN, values, TRUTH))
+        for key, value in anew.items():
+            np.testing.assert_allclose(found.metrics[key][k], value, rtol=1e-9)
+
+
+@pytest.mark.parametrize("last", ["gains.Gp", "link1.length"])
+def test_lengths_are_derived_once_each_in_any_order_of_the_keys(monkeypatch, last):
+    derived = []
+
+    def count(arm, *words):
+        derived.append(arm.links[0].length)
+        return design_controller(arm, *words)
+
+    monkeypatch.setattr("flexctl.search.study.design_controller", count)
+    monkeypatch.setattr("flexctl.search.study._KEPT", 2)
+    vary = {"gains.Gp": "10:30:2", "link1.length": "0.7:1.1:3"}
+    vary[last] = vary.pop(last)
+    sweep(ARM, DESIGN, vary, metrics="linear", jobs=1)
+    assert len(derived) == 3 + 1  # that of the file, which tells what is free
+
+
+def test_processes_keep_their_equations_and_begin_with_others():
+    equations = np.tile([0, 1, 2], 6)
+    chunks = [chunk.tolist() for chunk in _chunks(np.arange(18), equations, 2, 2)]
+    groups = [{equations[k] for k in chunk} for chunk in chunks]
+    assert groups == [{0}, {1}, {0}, {1}, {0}, {1}, {2}, {2}, {2}]
+    assert sorted(k for chunk in chunks for k in chunk) == list(range(18))
+
+
+def test_modes_keep_their_shapes_and_say_so_or_are_rebuilt():
+    arm = load_model("theodore-ghosal-rrp")
+    vary, basis = {"payload.mass": [0.05, 0.2]}, BasisChoice(kind="modes", order=2)
+    how = {"metrics": "linear", "jobs": 1, "truth_basis": basis, "design_basis": basis}
+    kept, rebuilt = (
+        sweep(arm, "rrp-stiff", vary, shapes=shapes, **how) for shapes in ("kept", "rebuilt")
+    )
+    error, key, value = kept.shape_error
+    assert (key, value) == ("payload.mass", 0.2)
+    assert 1e-5 < abs(error.change) < 1e-2
+    assert rebuilt.shape_error is None
+    assert "--shapes rebuilt" in sweep_words(kept)
+    assert "shapes" not in sweep_words(rebuilt)
+    for k, mass in enumerate(vary["payload.mass"]):
+        own = apply_settings(arm, [f"payload.mass={mass}"])
+        loop = close_loop(design_controller(own, "rrp-stiff", basis), own, basis)
+        for name, x in linear_metrics(loop).items():
+            assert rebuilt.metrics[name][k] == float(x)
+            assert kept.metrics[name][k] == pytest.approx(float(x), rel=0.05)
+    with pytest.raises(InputError, match="shapes: expected kept or rebuilt, got 'new'"):
+        sweep(arm, "rrp-stiff", vary, shapes="new")

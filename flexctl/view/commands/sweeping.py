@@ -40,6 +40,7 @@ def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Re
             jobs=options.jobs,
             ledger=options.ledger,
             many=options.yes,
+            shapes=options.shapes,
             progress=_teller(say),
             **judged_on(options, arm, designs[0]),
         )

@@ -22,6 +22,7 @@ def sweep_json(sweep: Sweep) -> dict[str, Any]:
             "n_points": sweep.n_points,
             "n_judged": int(sweep.done.sum()),
             "n_failed": len(sweep.failed),
+            "shape_error": _shape_error(sweep),
             "resumed": sweep.resumed,
             "seconds": sweep.seconds,
             "rate": sweep.rate,
@@ -29,6 +30,13 @@ def sweep_json(sweep: Sweep) -> dict[str, Any]:
             "summary": [_summary(one) for one in summarise(sweep)],
         }
     )
+
+
+def _shape_error(sweep: Sweep) -> dict[str, Any] | None:
+    if sweep.shape_error is None:
+        return None
+    error, key, value = sweep.shape_error
+    return {**asdict(error), "key": key, "value": value}
 
 
 def _point(sweep: Sweep, k: int) -> dict[str, Any]:

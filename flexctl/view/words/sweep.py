@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
+from flexctl.plant import ShapeChange
 from flexctl.search import Share, Summaries, Sweep, summarise
 
 
@@ -22,6 +25,13 @@ def sweep_sentences(found: Sweep, summaries: Sequence[Summaries]) -> Iterator[st
             yield f"The first of these is {_first(found, one)}."
         if not one.stable and not one.failed.count:
             yield f"{one.name} is judged at {one.judged} points."
+    if found.shape_error:
+        error, key, value = found.shape_error
+        yield (
+            "Modes keep the shapes of the arm in the file: shapes made anew would change the "
+            f"frequencies of its clamped lines by {_change(error)} at {key} = {value:.4g}; "
+            "--shapes rebuilt makes them."
+        )
     if found.interrupted:
         left = found.n_points - int(found.done.sum())
         yield f"Interrupted: {left} of {found.n_points} points are not judged."
@@ -39,6 +49,12 @@ def _first(found: Sweep, one: Summaries) -> str:
     numbers = zip(found.keys, found.values[point].tolist(), strict=True)
     at = ", ".join(f"{key} = {value:.4g}" for key, value in numbers)
     return f"at {at}: {found.failed[point].rstrip('.')}"
+
+
+def _change(error: ShapeChange) -> str:
+    if not np.isfinite(error.change):
+        return "more than can be said"
+    return f"up to {100 * abs(error.change):.2g} %"
 
 
 def _share(one: Share) -> str:
