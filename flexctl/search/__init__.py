@@ -1,14 +1,25 @@
-"""Searches for better numbers: remedies for a small stiffness margin, biases, charts over gains."""
+"""Which numbers are better: remedies for a small stiffness margin, biases, charts, sweeps."""
 
 from flexctl.search.bias_advice import BiasAdvice, OfferedBias, advise_bias
 from flexctl.search.bias_run import FARTHEST, BiasRun, BiasRuns
 from flexctl.search.charts import DampingChart, GainChart, damping_chart, gain_chart
+from flexctl.search.limits import Limit, read_limit
 from flexctl.search.one_number import Searched, Trial, search_over
 from flexctl.search.remedies import Remedies, Remedy, find_remedies
-from flexctl.search.statistics import QUANTILES, Share, Summaries, summarise
+from flexctl.search.samples import read_variation
+from flexctl.search.statistics import (
+    CONFIDENCE,
+    QUANTILES,
+    Influence,
+    Share,
+    Summaries,
+    pareto_front,
+    summarise,
+)
 from flexctl.search.sweeps import Sweep, sweep
 
 __all__ = [
+    "CONFIDENCE",
     "FARTHEST",
     "QUANTILES",
     "BiasAdvice",
@@ -16,6 +27,8 @@ __all__ = [
     "BiasRuns",
     "DampingChart",
     "GainChart",
+    "Influence",
+    "Limit",
     "OfferedBias",
     "Remedies",
     "Remedy",
@@ -28,6 +41,9 @@ __all__ = [
     "damping_chart",
     "find_remedies",
     "gain_chart",
+    "pareto_front",
+    "read_limit",
+    "read_variation",
     "search_over",
     "summarise",
     "sweep",

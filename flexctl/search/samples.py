@@ -131,10 +131,13 @@ class Points:
         Of every number.
     samples
         Values (n, k) of the k that are drawn from distributions; (1, 0) without any.
+    latin
+        Whether these are a Latin hypercube.
     """
 
     variations: tuple[Variation, ...]
     samples: Array = field(repr=False)
+    latin: bool = False
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -215,4 +218,5 @@ def make_points(
         u = scipy.stats.qmc.LatinHypercube(len(drawn), rng=rng).random(latin)
     u = np.clip(u, np.finfo(float).tiny, None)
     columns = [one.quantiles(u[:, k]) for k, one in enumerate(drawn)]
-    return Points(variations=variations, samples=np.column_stack(columns))
+    samples_of = np.column_stack(columns)
+    return Points(variations=variations, samples=samples_of, latin=latin is not None)

@@ -15,10 +15,12 @@ from flexctl.errors import FlexctlError, InputError
 from flexctl.loop import ClosedLoop, Setup, close_around
 from flexctl.model import (
     DESIGN_TABLES,
+    FACTOR,
     Arm,
     Design,
     apply_settings,
     design_value,
+    unit_of,
     with_value,
 )
 from flexctl.plant import ShapeChange, known_numbers
@@ -93,6 +95,13 @@ class Study:
             errors = [error for bench in benches if (error := bench.refusal)]
             if len(errors) == len(benches):
                 raise errors[0]
+
+    def unit(self, one: Variation) -> str:
+        """Return the unit of a number: that of factors is "-", an order has none."""
+        name = one.key.removeprefix(_OF_TRUTH)
+        if name in BASES:
+            return ""
+        return FACTOR if one.scaled else unit_of(name, self.setup.design_arm, self.designs[0])
 
     def equations(self, values: Array) -> Array:
         """Numbers of the equations of each point (n c,) of values (n, k) under c designs."""

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ from flexctl.model import Arm, BasisChoice, Design, check_design, load_design, l
 from flexctl.plant import ShapeChange, record_digest, source_digest
 from flexctl.records import Summary
 from flexctl.search.ledger import Ledger, Row
+from flexctl.search.limits import Limit, read_limit
 from flexctl.search.samples import Points, Spec, make_points
 from flexctl.search.study import Study
-from flexctl.verdict import LINEAR, UNITS, require_motion
+from flexctl.verdict import LINEAR, MORE_IS_BETTER, UNITS, require_motion
 
 MANY = 1_000_000  # points that are judged without being asked for twice
 _CHUNK = {True: 10, False: 200}  # points that a worker judges at once, all metrics or linear ones
@@ -37,6 +39,8 @@ class Sweep(Summary):
         Names of the arm and the gain sets.
     keys
         Of the numbers that vary.
+    units, scaled
+        Units of the numbers, "" of a count; whether values are factors of what the file has.
     values
         Values (n, k) of the numbers at the points.
     design
@@ -44,11 +48,16 @@ class Sweep(Summary):
     grid
         Numbers of values of each key where all combinations of values are there, the last key and
         then the gain set changing fastest; None with samples.
+    latin
+        Whether samples are a Latin hypercube.
     metrics
-        By name its values (n,), or (n, m) for every joint; NaN where a point has none, infinite
-        without a limit; of "stability.stable" 1 if it is, 0 if not, 0.5 on the imaginary axis.
+        By name its values (n,), or (n, m) for every joint; NaN where a point has none. Infinite is
+        a margin without a limit, and the settling time of what never settles. "stability.stable" is
+        1 if it is, 0 if not, 0.5 on the imaginary axis. The linear ones are always among them.
+    limits
+        Limits of metrics that were asked for.
     failed
-        By point why it failed.
+        By point why it has no full verdict.
     done
         Whether each point is judged (n,): a sweep that was interrupted has others.
     resumed
@@ -75,10 +84,14 @@ class Sweep(Summary):
     model: str
     designs: tuple[str, ...]
     keys: tuple[str, ...]
+    units: tuple[str, ...]
+    scaled: tuple[bool, ...]
     values: Array
     design: Array
     grid: tuple[int, ...] | None
+    latin: bool
     metrics: Mapping[str, Array] = field(repr=False)
+    limits: tuple[Limit, ...]
     failed: Mapping[int, str]
     done: Array = field(repr=False)
     resumed: int
@@ -104,17 +117,29 @@ class Sweep(Summary):
         return len(self.values)
 
     @property
+    def stable(self) -> Array:
+        """Whether the loop at each point is known to be stable (n,)."""
+        return self.metrics["stability.stable"] == 1
+
+    @property
     def unstable(self) -> Array:
         """Whether the loop at each point is known to be unstable (n,)."""
-        stable = self.metrics.get("stability.stable")
-        return np.zeros(self.n_points, dtype=bool) if stable is None else stable == 0
+        return self.metrics["stability.stable"] == 0
+
+    @cached_property
+    def within(self) -> Array:
+        """Whether each point (n,) has a verdict, a stable loop, and keeps all limits."""
+        held = self.stable & [k not in self.failed for k in range(self.n_points)]
+        for limit in self.limits:
+            held &= limit.holds(self.worst(limit.key))
+        return held
 
     def worst(self, key: str) -> Array:
-        """Return a metric (n,); of several joints the worst: least margin, most of others."""
+        """Return a metric (n,), of several joints that of the worst."""
         values = self.metrics[key]
         if values.ndim == 1:
             return values
-        return values.min(axis=1) if key.startswith("margins.") else values.max(axis=1)
+        return values.min(axis=1) if key in MORE_IS_BETTER else values.max(axis=1)
 
     @property
     def interrupted(self) -> bool:
@@ -132,6 +157,7 @@ def sweep(
     latin: int | None = None,
     seed: int = 0,
     metrics: str | Sequence[str] = "full",
+    limits: Sequence[str] = (),
     jobs: int | None = None,
     ledger: str | Path | None = None,
     many: bool = False,
@@ -157,6 +183,9 @@ def sweep(
         seed of the random numbers.
     metrics
         "full", "linear" (the poles of the loop at rest at its final pose) or names of metrics.
+    limits
+        Limits of metrics, such as ``"margins.gain_db>=6"``: `Sweep.within` says which points keep
+        all of them.
     jobs
         Processes; by default one on each core.
     ledger
@@ -203,7 +232,8 @@ def sweep(
     n = len(points) * len(sets)
     if n > MANY and not many:
         raise InputError(f"points: expected {MANY:,} or fewer unless more are meant, got {n:,}")
-    wanted = _wanted(metrics)
+    bounds = tuple(read_limit(one) for one in limits)
+    wanted = _wanted(metrics, bounds)
     setup = Setup.of(arm, design_basis or sets[0].basis, true_arm=true_arm, truth_basis=truth_basis)
     full = not set(wanted) <= set(LINEAR)
     rebuilt = _is_rebuilt(shapes)
@@ -230,6 +260,7 @@ def sweep(
             n,
             book,
             wanted,
+            limits=bounds,
             resumed=len(known),
             others=book.others,
             seconds=time.monotonic() - begin,
@@ -251,19 +282,21 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _wanted(metrics: str | Sequence[str]) -> tuple[str, ...]:
+def _wanted(metrics: str | Sequence[str], limits: Sequence[Limit]) -> tuple[str, ...]:
+    """Names of metrics in the order of all: those asked for, those of limits, and linear ones."""
     if metrics == "full":
         return tuple(UNITS)
-    if metrics == "linear":
-        return LINEAR
-    names = tuple(metrics.split(",") if isinstance(metrics, str) else metrics)
+    names = LINEAR
+    if metrics != "linear":
+        names = tuple(metrics.split(",") if isinstance(metrics, str) else metrics)
     for name in names:
         if name not in UNITS:
             raise InputError(
                 f"metrics: expected full, linear or names of metrics ({nearest(name, UNITS)}), "
                 f"got {name!r}"
             )
-    return names
+    wanted = {*names, *LINEAR, *(one.key for one in limits)}
+    return tuple(name for name in UNITS if name in wanted)
 
 
 def _judge_all(
@@ -356,9 +389,12 @@ def _result(
         model=study.setup.design_arm.name,
         designs=tuple(one.name for one in study.designs),
         keys=points.keys,
+        units=tuple(study.unit(one) for one in points.variations),
+        scaled=tuple(one.scaled for one in points.variations),
         values=np.repeat(points.values, count, axis=0),
         design=np.tile(np.arange(count), len(points)),
         grid=points.grid,
+        latin=points.latin,
         metrics={name: columns.get(name, np.full(n, np.nan)) for name in wanted},
         failed=failed,
         done=done,

@@ -9,7 +9,14 @@ from flexctl.verdict.evaluation import (
     require_motion,
 )
 from flexctl.verdict.margins import NO_LIMIT_DB, StabilityMargins, stability_margins
-from flexctl.verdict.named_metrics import LINEAR, UNITS, Metric, linear_metrics, metrics
+from flexctl.verdict.named_metrics import (
+    LINEAR,
+    MORE_IS_BETTER,
+    UNITS,
+    Metric,
+    linear_metrics,
+    metrics,
+)
 from flexctl.verdict.performance import find_no_rest, judge_residual
 from flexctl.verdict.reasons import Reason, find_reasons, not_computed, unstable_orders
 from flexctl.verdict.stability import Stability
@@ -17,6 +24,7 @@ from flexctl.verdict.stability import Stability
 __all__ = [
     "BASELINE",
     "LINEAR",
+    "MORE_IS_BETTER",
     "NO_LIMIT_DB",
     "TOLERANCE",
     "UNITS",

@@ -17,7 +17,10 @@ from flexctl.loop import (
 from flexctl.verdict.evaluation import Evaluation
 
 Metric = float | bool | str | None | list[float]
-"""A number, or one for every joint; None where the verdict has none, infinite without a limit."""
+"""A number, or one for every joint; None where the verdict has none.
+
+Infinite is a margin without a limit, and the settling time of what never settles.
+"""
 
 LINEAR = ("stability.spectral_abscissa", "stability.min_damping_ratio", "stability.stable")
 """Metrics of the linear loop at the final pose."""
@@ -51,6 +54,15 @@ UNITS = {
 }
 """All metrics, and their units."""
 
+MORE_IS_BETTER = frozenset(
+    key
+    for key in UNITS
+    if key in ("stability.min_damping_ratio", "stability.stable", "stiffness.lemma.alpha_star")
+    or (key.startswith("margins.") and key != "margins.min_sampling_rate")
+    or key.endswith("alpha_upper")
+)
+"""Metrics of which more is better; of the others less."""
+
 
 def metrics(e: Evaluation) -> dict[str, Metric]:
     """Metrics of a verdict by name, in the order of `UNITS`.
@@ -77,6 +89,7 @@ def _metrics(e: Evaluation) -> Iterator[tuple[str, Any]]:
     stiffness = e.stiffness
     exact = stiffness.exact if stiffness else None
     growth = stiffness.path_growth if stiffness and exact else None
+    never = e.residual is not None and e.residual.settling_time is None
     special = {
         "stability.path_spectral_abscissa": along.max() if len(along) else None,
         "margins.min_sampling_rate": e.min_sampling_rate,
@@ -86,6 +99,8 @@ def _metrics(e: Evaluation) -> Iterator[tuple[str, Any]]:
         "stiffness.exact.path_alpha_upper": stiffness.path_upper if stiffness and exact else None,
         "stiffness.exact.path_growth": growth.factor if growth else None,
     }
+    if never:
+        special["residual.settling_time"] = np.inf
     for key in UNITS:
         part, _, name = key.partition(".")
         yield key, special[key] if key in special else getattr(getattr(e, part), name, None)

@@ -211,6 +211,17 @@ class SweepOptions(LoopOptions):
         default="full",
         show_default=True,
     )
+    limits: tuple[str, ...] = _several(
+        "--limit", "METRIC>=X", "A limit of a metric, >= or <= (repeatable); of joints the worst."
+    )
+    pareto: str | None = _option(
+        "--pareto", "NAMES", "Metrics with commas: which points does no other beat in all of them?"
+    )
+    figure: Literal["curve", "map", "histogram", "pareto", "parallel"] | None = _option(
+        "--figure",
+        None,
+        "What --plot draws; default: a curve over one number, a map over two, else histograms.",
+    )
     jobs: int | None = _option(
         "--jobs", "N", "Processes; default: one on each core.", type=click.IntRange(min=1)
     )

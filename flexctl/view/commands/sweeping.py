@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,32 +12,52 @@ import numpy as np
 from rich.console import Group, RenderableType
 
 from flexctl.errors import InputError
-from flexctl.search import Summaries, Sweep, summarise, sweep
+from flexctl.model import nearest
+from flexctl.search import (
+    Influence,
+    Summaries,
+    Sweep,
+    pareto_front,
+    read_variation,
+    summarise,
+    sweep,
+)
 from flexctl.verdict import TOLERANCE, UNITS
 from flexctl.view import signals
-from flexctl.view.json.sweep import sweep_json
+from flexctl.view.json.sweep import default_pareto, sweep_json
 from flexctl.view.options import SweepOptions
 from flexctl.view.output import Result, check_targets, notes, plain_table, progress
 from flexctl.view.provenance import as_text, integration, provenance
 from flexctl.view.request import judged_on, load_arm, load_gain_set
-from flexctl.view.words.sweep import sweep_sentences
+from flexctl.view.words.sweep import key_words, sweep_sentences
+
+_BY_CHANCE = 0.01  # greatest probability at which an influence is shown
+_DIRECTED = 0.7  # least rank correlation beside the root of the share that makes it a direction
+_LISTED = 20
 
 
 def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Result:
     """Find what `flexctl sweep` prints."""
-    check_targets(options, ".csv", ".nc")
+    check_targets(options, ".csv", ".nc", ".parquet")
+    if options.out and options.out.suffix.lower() == ".parquet":
+        require_arrow()
     arm = load_arm(model, options)
     designs = [load_gain_set(word, arm) for word in words]
+    vary, truth_vary = _specs("--vary", options.vary), _specs("--truth-vary", options.truth_vary)
+    pareto = _pareto(options.pareto)
+    _check_figure(options.figure, [*vary.items(), *truth_vary.items()])
+    named = options.metrics not in ("full", "linear")
     with progress() as say:
         found = sweep(
             arm,
             designs,
-            _specs("--vary", options.vary),
-            truth_vary=_specs("--truth-vary", options.truth_vary),
+            vary,
+            truth_vary=truth_vary,
             samples=options.samples,
             latin=options.latin,
             seed=options.seed,
-            metrics=options.metrics,
+            metrics=[*options.metrics.split(","), *pareto] if named else options.metrics,
+            limits=options.limits,
             jobs=options.jobs,
             ledger=options.ledger,
             many=options.yes,
@@ -45,24 +66,50 @@ def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Re
             **judged_on(options, arm, designs[0]),
         )
     summaries = summarise(found)
+    front = pareto_front(found, pareto)
     made = provenance(model, designs, tolerances=integration(TOLERANCE))
 
     def figure() -> Any:
         from flexctl.view.figures.sweep import plot_sweep
 
-        drawn = () if options.metrics in ("full", "linear") else tuple(found.metrics)
-        return plot_sweep(found, drawn)
+        drawn = options.metrics.split(",") if named else [one.key for one in found.limits]
+        return plot_sweep(found, options.figure, drawn, pareto or default_pareto(found))
 
     return Result(
-        answer=sweep_json(found),
-        table=lambda: _table(found, summaries),
+        answer=sweep_json(found, pareto),
+        table=lambda: _table(found, summaries, pareto, front.tolist()),
         figure=figure,
         writers={
             ".csv": lambda path: write_csv(path, found),
             ".nc": lambda path: write_netcdf(path, found, as_text(made)),
+            ".parquet": lambda path: write_parquet(path, found, as_text(made)),
         },
         provenance=made,
     )
+
+
+def _pareto(text: str | None) -> list[str]:
+    """Names of metrics of a trade-off; InputError where one is none, or there is but one."""
+    names = [name.strip() for name in text.split(",")] if text else []
+    for name in names:
+        if name not in UNITS:
+            raise InputError(
+                f"--pareto: expected names of metrics ({nearest(name, UNITS)}), got {name!r}"
+            )
+    if text and len(set(names)) != max(2, len(names)):
+        raise InputError(f"--pareto: expected two or more different metrics, got {text}")
+    return names
+
+
+def _check_figure(kind: str | None, specs: Sequence[tuple[str, str]]) -> None:
+    """Refuse a curve or a map of what is no grid over one number or two."""
+    wanted = {"curve": 1, "map": 2}.get(kind or "")
+    variations = [read_variation(key, spec) for key, spec in specs]
+    several = [one for one in variations if one.sampled or len(one.numbers) > 1]
+    if wanted and (len(several) != wanted or any(one.sampled for one in several)):
+        numbers = "one number that varies" if wanted == 1 else "two numbers that vary"
+        got = "samples" if any(one.sampled for one in several) else str(len(several))
+        raise InputError(f"--figure {kind}: expected a grid over {numbers}, got {got}")
 
 
 def _specs(option: str, texts: Sequence[str]) -> dict[str, str]:
@@ -90,7 +137,9 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _table(found: Sweep, summaries: Sequence[Summaries]) -> RenderableType:
+def _table(
+    found: Sweep, summaries: Sequence[Summaries], pareto: Sequence[str], front: Sequence[int]
+) -> RenderableType:
     parts: list[RenderableType] = []
     for one in summaries:
         rows = [
@@ -102,6 +151,10 @@ def _table(found: Sweep, summaries: Sequence[Summaries]) -> RenderableType:
         parts.append(
             plain_table(title, "", "unit", "5 %", "median", "95 %", rows=rows, numeric=(2, 3, 4))
         )
+        if any(len(matter) > 1 for matter in one.influences.values()):
+            parts.append(_influences(found, one))
+    if pareto:
+        parts.append(_front(found, pareto, front))
     parts += notes(sweep_sentences(found, summaries))
     facts = [f"{found.resumed} points from the ledger"] if found.resumed else []
     facts += [f"{found.rate:.3g} points a second"] if found.rate else []
@@ -109,8 +162,46 @@ def _table(found: Sweep, summaries: Sequence[Summaries]) -> RenderableType:
     return Group(*parts)
 
 
+def _influences(found: Sweep, one: Summaries) -> RenderableType:
+    """Tell which numbers matter to which metric."""
+    keys = [key for key in found.keys if any(key in row for row in one.influences.values())]
+    rows = [
+        (metric, *(_influence(row.get(key)) for key in keys))
+        for metric, row in one.influences.items()
+        if any(each.chance < _BY_CHANCE for each in row.values())
+    ]
+    title = f"{one.name}: share of the variance of ranks that each number explains alone; "
+    title += "+ rises with it, - falls"
+    return plain_table(title, "", *keys, rows=rows, numeric=range(1, len(keys) + 1))
+
+
+def _influence(one: Influence | None) -> str:
+    if one is None or one.chance > _BY_CHANCE:
+        return ""
+    clear = abs(one.direction) > _DIRECTED * np.sqrt(one.share)
+    sign = " " if not clear else "+" if one.direction > 0 else "-"
+    return f"{100 * one.share:.0f} % {sign}"
+
+
+def _front(found: Sweep, pareto: Sequence[str], front: Sequence[int]) -> RenderableType:
+    """List the points that no other beats."""
+    rows = [
+        (
+            found.designs[found.design[k]],
+            *(f"{x:.4g}" for x in found.values[k]),
+            *(_number(found.worst(key)[k]) for key in pareto),
+        )
+        for k in front[:_LISTED]
+    ]
+    more = f"; the first {_LISTED} of {len(front)}" if len(front) > _LISTED else ""
+    title = f"Points that no other beats in {' and '.join(pareto)}{more}"
+    heads = [key_words(found, k) for k in range(len(found.keys))]
+    numeric = range(1, 1 + len(heads) + len(pareto))
+    return plain_table(title, "", *heads, *pareto, rows=rows, numeric=numeric)
+
+
 def _number(value: float) -> str:
-    return "-" if np.isnan(value) else f"{value:.4g}"
+    return "-" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:.4g}"
 
 
 def write_csv(path: Path, found: Sweep) -> None:
@@ -132,6 +223,41 @@ def _columns(found: Sweep) -> Iterator[tuple[str, np.ndarray]]:
             yield key, values
         else:
             yield from ((f"{key}.{j}", column) for j, column in enumerate(values.T))
+
+
+def require_arrow() -> None:
+    """Raise InputError where the library that writes Parquet files is not installed."""
+    if importlib.util.find_spec("pyarrow") is None:
+        raise InputError(
+            "--out: expected pyarrow for a file ending in .parquet, got no such package; "
+            "pip install 'flexctl[parquet]' brings it"
+        )
+
+
+def write_parquet(path: Path, found: Sweep, made: str) -> None:
+    """Write the table of `write_csv` with the units of its columns and what all was made of."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    done = np.flatnonzero(found.done)
+    keys = zip(found.keys, found.units, found.values[done].T, strict=True)
+    columns: list[tuple[str, str, Any]] = [("point", "", done)]
+    columns += [("design", "", [found.designs[k] for k in found.design[done]])]
+    columns += [(key, unit, column) for key, unit, column in keys]
+    columns += [(name, UNITS[_metric(name)], column[done]) for name, column in _columns(found)]
+    columns += [("failed", "", [found.failed.get(k) for k in done.tolist()])]
+    arrays = [pa.array(column) for *_, column in columns]
+    fields = [
+        pa.field(name, array.type, metadata={"unit": unit})
+        for (name, unit, _), array in zip(columns, arrays, strict=True)
+    ]
+    about = {"model": found.model, "provenance": made}
+    parquet.write_table(pa.Table.from_arrays(arrays, schema=pa.schema(fields, about)), path)
+
+
+def _metric(name: str) -> str:
+    """Name of the metric that a column belongs to, which may have the number of a joint."""
+    return name if name in UNITS else name.rpartition(".")[0]
 
 
 def write_netcdf(path: Path, found: Sweep, made: str) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from flexctl.plant import ShapeChange
-from flexctl.search import Share, Summaries, Sweep, summarise
+from flexctl.search import CONFIDENCE, Share, Summaries, Sweep, summarise
+from flexctl.verdict import UNITS
 
 
 def sweep_words(found: Sweep) -> str:
@@ -18,13 +19,21 @@ def sweep_words(found: Sweep) -> str:
 def sweep_sentences(found: Sweep, summaries: Sequence[Summaries]) -> Iterator[str]:
     """Write a sentence for every gain set, then what is not judged."""
     for one in summaries:
-        if one.stable:
-            yield f"{one.name} is stable at {_share(one.stable)}."
+        sampled = found.grid is None
+        yield f"{one.name} is stable at {_share(one.stable, sampled)}."
+        if one.settled:
+            yield f"{one.name} settles at {_share(one.settled, sampled)}."
+        if one.within:
+            limits = ", ".join(map(str, found.limits))
+            yield f"{one.name} is stable and keeps {limits} at {_share(one.within, sampled)}."
         if one.failed.count:
-            yield f"{one.name} has no full verdict at {_share(one.failed)}."
+            yield f"{one.name} has no full verdict at {_share(one.failed, sampled)}."
             yield f"The first of these is {_first(found, one)}."
-        if not one.stable and not one.failed.count:
-            yield f"{one.name} is judged at {one.judged} points."
+    if found.latin:
+        yield (
+            "The intervals of confidence are those of independent samples (--samples); of a Latin "
+            "hypercube they are mostly wider than they need be."
+        )
     if found.shape_error:
         error, key, value = found.shape_error
         yield (
@@ -42,6 +51,19 @@ def sweep_sentences(found: Sweep, summaries: Sequence[Summaries]) -> Iterator[st
         )
 
 
+def key_words(found: Sweep, k: int) -> str:
+    """Name a number that varies with its unit, for the label of an axis."""
+    key, unit = found.keys[k], found.units[k]
+    if found.scaled[k]:
+        return f"{key} / nominal [-]"
+    return f"{key} [{unit}]" if unit else key
+
+
+def metric_words(key: str) -> str:
+    """Name a metric with its unit, for the label of an axis."""
+    return f"{key} [{UNITS[key]}]" if UNITS[key] else key
+
+
 def _first(found: Sweep, one: Summaries) -> str:
     """Name the first point of a gain set without a full verdict, and say why."""
     own = found.designs.index(one.name)
@@ -57,8 +79,10 @@ def _change(error: ShapeChange) -> str:
     return f"up to {100 * abs(error.change):.2g} %"
 
 
-def _share(one: Share) -> str:
-    return (
-        f"{one.count} of {one.of} points ({100 * one.value:.3g} %; of independent samples with "
-        f"95 % confidence between {100 * one.low:.3g} and {100 * one.high:.3g} %)"
-    )
+def _share(one: Share, sampled: bool) -> str:
+    """Write a share; of samples that were drawn with the interval of its confidence."""
+    share = f"{one.count} of {one.of} points ({100 * one.value:.3g} %"
+    if sampled:
+        interval = f"{100 * one.low:.3g} to {100 * one.high:.3g} %"
+        share += f", with {100 * CONFIDENCE:.0f} % confidence {interval}"
+    return f"{share})"

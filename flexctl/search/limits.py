@@ -1,0 +1,64 @@
+"""Limits of metrics, in plain terms: ``margins.gain_db>=6``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.errors import InputError
+from flexctl.model import nearest
+from flexctl.verdict import UNITS
+
+_PATTERN = re.compile(r"\s*(?P<key>[\w.]+)\s*(?P<sign>[<>]=?)\s*(?P<value>\S+)\s*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """A metric is to be at least or at most some value.
+
+    Attributes
+    ----------
+    key
+        Name of the metric.
+    least
+        Whether `value` is the least; else the greatest.
+    value
+        In the unit of the metric.
+    """
+
+    key: str
+    least: bool
+    value: float
+
+    def __str__(self) -> str:
+        return f"{self.key} {'>=' if self.least else '<='} {self.value:g}"
+
+    def holds(self, values: Array) -> Array:
+        """Whether it holds (n,) for values (n,) of the metric, of several joints the worst.
+
+        An infinite margin is one that nothing limits; a metric that a verdict has not, NaN, and a
+        settling time of never, infinite, keep no limit.
+        """
+        return values >= self.value if self.least else values <= self.value
+
+
+def read_limit(text: str) -> Limit:
+    """Read a limit; InputError when it is not the name of a metric, a sign and a number."""
+    match = _PATTERN.fullmatch(text)
+    if not match:
+        raise InputError(f"limit: expected METRIC>=NUMBER or METRIC<=NUMBER, got {text!r}")
+    key = match["key"]
+    if key not in UNITS:
+        raise InputError(
+            f"limit: expected the name of a metric ({nearest(key, UNITS)}), got {key!r}"
+        )
+    try:
+        value = float(match["value"])
+    except ValueError:
+        value = np.nan
+    if not np.isfinite(value):
+        raise InputError(f"limit: expected a number after {match['sign']}, got {match['value']!r}")
+    return Limit(key=key, least=match["sign"].startswith(">"), value=value)
