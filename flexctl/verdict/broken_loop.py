@@ -181,8 +181,12 @@ def characteristic_loci(cut: BrokenLoop, channels: Sequence[int], w: Array) -> C
 def _loci(S: ComplexArray, channels: Sequence[int]) -> ComplexArray:
     """Eigenvalues (K, k) of the loop gain of some channels from sensitivities S (K, m, m)."""
     own = list(channels)
+    if len(own) == 1:
+        sigma = S[:, own, own]
+    else:
+        sigma = np.linalg.eigvals(S[:, own][:, :, own]).astype(complex)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return (1 / np.linalg.eigvals(S[:, own][:, :, own]).astype(complex) - 1).astype(complex)
+        return (1 / sigma - 1).astype(complex)
 
 
 def crossover_candidates(cut: BrokenLoop, channels: Sequence[int]) -> tuple[Array, Array]:
@@ -234,13 +238,13 @@ def _polished(
     """
 
     def size(w: Array, of: Array) -> Array:
-        S, sizes = cut.sensitivity(w), np.empty(len(w))
-        for k in np.unique(of):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                logs = np.log(np.abs(_loci(S[of == k], sets[k])))
-            logs = np.nan_to_num(logs, nan=np.inf, posinf=1e3, neginf=-1e3)
-            sizes[of == k] = logs[np.arange(len(logs)), np.abs(logs).argmin(axis=1)]
-        return sizes
+        S, mu = cut.sensitivity(w), np.full((len(w), cut.m), np.nan, dtype=complex)
+        for k, channels in enumerate(sets):
+            mu[of == k, : len(channels)] = _loci(S[of == k], channels)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(np.abs(mu))
+        logs = np.nan_to_num(logs, nan=np.inf, posinf=1e3, neginf=-1e3)
+        return logs[np.arange(len(logs)), np.abs(logs).argmin(axis=1)]
 
     w, before = start, start + reach
     f, f_before = size(w, owner), size(before, owner)
