@@ -208,8 +208,8 @@ def _unit_gains(loop: UncertainLoop, sample_time: float | None) -> ComplexArray:
     """Points s [rad/s] at which L(s) (x) L(-s) of all channels has the eigenvalue one."""
     B, C, k = loop.U, loop.V, np.eye(len(loop.D))
     A = loop.A - B @ C  # the channels are open
-    diagonal, upper = (np.kron(A, k), np.kron(k, A)), np.kron(B, C)
-    lower, none = np.asarray(np.kron(C, B), dtype=float), np.zeros_like(upper)
+    diagonal, upper, lower = (_kron(A, k), _kron(k, A)), _kron(B, C), _kron(C, B)
+    none = np.zeros_like(upper)
     if sample_time is None:
         whole = np.block([[diagonal[0], upper], [-lower, -diagonal[1]]])
         return np.linalg.eigvals(whole).astype(complex)
@@ -219,6 +219,11 @@ def _unit_gains(loop: UncertainLoop, sample_time: float | None) -> ComplexArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         inverse = np.linalg.eigvals(np.linalg.solve(left - _SHIFT * right, right))
         return (np.log(_SHIFT + 1 / inverse.astype(complex)) / sample_time).astype(complex)
+
+
+def _kron(P: Array, Q: Array) -> Array:
+    """P (x) Q, several times as fast as NumPy's for small matrices."""
+    return (P[:, None, :, None] * Q[:, None]).reshape(len(P) * len(Q), -1)
 
 
 def _resolution(cut: BrokenLoop, w: Array) -> Array:
