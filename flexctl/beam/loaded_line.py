@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import scipy.linalg
@@ -12,7 +12,10 @@ from flexctl.beam.line import PLAIN, SectionProfile, TipLoad
 from flexctl.beam.matrices import tip_mass_of, unit_mass_and_stiffness
 from flexctl.beam.ritz import squares, uniform_functions
 from flexctl.beam.shapes import Shapes
+from flexctl.beam.vibration import natural_modes
 from flexctl.checks import Array
+
+(_SYGVD,) = scipy.linalg.get_lapack_funcs(("sygvd",))  # SciPy's checks take longer than it
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,10 +40,17 @@ class LoadedLine:
 
         Ascending, (count,); by Rayleigh's quotient, whose error is the square of that of a mode.
         """
-        loaded, n = self.mass + tip_mass_of(self.deflection, self.rotation, tip), len(self.mass)
-        kept = (n - count, n - 1)
-        modes = scipy.linalg.eigh(loaded, self.stiffness, subset_by_index=kept)[1][:, ::-1]
+        loaded = self.mass + tip_mass_of(self.deflection, self.rotation, tip)
+        _, vectors, failed = _SYGVD(loaded, self.stiffness)  # the slowest last
+        if failed:
+            raise np.linalg.LinAlgError(f"error {failed} of the generalized eigenvalue problem")
+        modes = vectors[:, : -count - 1 : -1]
         return np.sqrt(squares(self.stiffness, modes) / squares(loaded, modes))
+
+    @cached_property
+    def modes(self) -> Array:
+        """Modes Phi (n, n) without a load, as columns, ascending: Phi' M Phi = I."""
+        return natural_modes(self.stiffness, self.mass)[1]
 
 
 @lru_cache(maxsize=256)

@@ -17,6 +17,7 @@ from flexctl.beam import (
     SectionProfile,
     Shapes,
     assemble_matrices,
+    line_of_shapes,
 )
 from flexctl.body.rotation import elementary_rotation
 from flexctl.checks import Array
@@ -135,23 +136,17 @@ class Body:
     def modes(self, direction: str, length: float) -> Array:
         """Modes Phi (n, n) of the line alone at one free length [m], clamped and without load.
 
-        As columns, ascending: Phi' M Phi = I. Without a mix they are those of unit length in other
-        units: M = l S M_1 S and K = S K_1 S / l^3 with S = diag(l^power) have Phi = S^-1 Phi_1 /
-        sqrt(l).
+        As columns, ascending: Phi' M Phi = I. Without a mix they are those of the unit line in
+        other units: M = rho A l S M_1 S and K = EI S K_1 S / l^3 with S = diag(l^power) have Phi =
+        S^-1 Phi_1 / sqrt(rho A l).
         """
         if direction in self.mixes:
             shapes = self.shapes_at(direction, length)
             return assemble_matrices(self.beam(length), direction, shapes).modes()
-        S = length ** self.planes[direction].power
-        return self._unit_modes[direction] / (S[:, None] * length**0.5)
-
-    @cached_property
-    def _unit_modes(self) -> dict[str, Array]:
-        line = self.beam(1.0)
-        return {
-            direction: assemble_matrices(line, direction, shapes).modes()
-            for direction, shapes in self.planes.items()
-        }
+        shapes = self.planes[direction]
+        S = length**shapes.power
+        unit = line_of_shapes(shapes, self.section(direction)).modes
+        return unit / (S[:, None] * (self.link.mass_per_length * length) ** 0.5)
 
 
 @dataclass(frozen=True, kw_only=True)

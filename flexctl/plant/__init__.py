@@ -16,6 +16,7 @@ from flexctl.plant.library_cache import (
     cached_library,
     compiles,
     find_compiler,
+    processor,
     record_digest,
     source_digest,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "lower_triangle",
     "missing_terms",
     "nonzero_numbers",
+    "processor",
     "record_digest",
     "require_inertia",
     "source_digest",

@@ -95,7 +95,9 @@ def _tip_loads(plant: Plant, arm: Arm, lines: list[tuple[int, str]]) -> list[Tip
     """Return the loads that modes of lines assume, see `tip_load`, of an arm like the plant's."""
     if plant.basis.kind == "elements":
         return [TipLoad()] * len(lines)
-    numbers = pack_numbers(Numbers.of(arm, plant.stiffness_error), plant.parameters)
+    numbers = plant.numbers
+    if arm is not plant.arm:
+        numbers = pack_numbers(Numbers.of(arm, plant.stiffness_error), plant.parameters)
     loads = np.array(_load_function(plant, lines)(numbers))
     found = []
     for (j, _), (mass, turning, moment) in zip(lines, loads.tolist(), strict=True):

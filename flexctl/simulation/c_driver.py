@@ -27,6 +27,7 @@ from flexctl.simulation.lanes import FLAGS, LANES, have_lanes, lane_library
 from flexctl.simulation.right_hand_side import RUN, library, numbers_of
 
 _SOURCES = sorted(Path(__file__).parent.glob("*.[ch]"))
+_LOOPS = ("-O3",)  # with vectors; -O2 leaves loops of unknown length as they are
 _int, _double = ct.c_longlong, ct.c_double
 _doubles = ct.POINTER(ct.c_double)
 
@@ -74,7 +75,7 @@ class _Result(ct.Structure):
 
 def driver_library() -> Path | None:
     """Library of the integrators, built or from the cache; None if nothing is compiled."""
-    return cached_library(f"integrators {_sources_digest()}", _copy_sources)
+    return cached_library(f"integrators {_sources_digest()}", _copy_sources, _LOOPS)
 
 
 def lanes_driver() -> Path | None:

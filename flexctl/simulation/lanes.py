@@ -6,14 +6,13 @@ arm, so that one instruction does it for LANES of them.
 
 from __future__ import annotations
 
-import functools
 import math
 from pathlib import Path
 
 import casadi as ca
 
 from flexctl.loop import ClosedLoop
-from flexctl.plant import cached_library, compiles, find_compiler
+from flexctl.plant import cached_library, compiles, find_compiler, processor
 from flexctl.simulation.right_hand_side import build, content
 
 LANES = 4  # eight need more registers than AVX2 has and are slower
@@ -139,21 +138,11 @@ def _literal(value: float) -> str:
 
 def have_lanes() -> bool:
     """Whether processor, compiler and its library of mathematics have vectors of LANES numbers."""
-    return _processor() >= _NEEDED and compiles(PRELUDE + _TRIAL, FLAGS, find_compiler())
+    return processor() >= _NEEDED and compiles(PRELUDE + _TRIAL, FLAGS, find_compiler())
 
 
 # exported, so that the sines of the vector library must be found
 _TRIAL = "void trial(given *x) { *x = lanes_sin(*x) + lanes_cos(*x); }\n"
-
-
-@functools.cache
-def _processor() -> frozenset[str]:
-    """Names of the instructions that the processor has; empty where Linux does not tell them."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return frozenset()
-    return frozenset(next((line.split() for line in lines if line.startswith("flags")), []))
 
 
 def lane_library(loop: ClosedLoop, name: str) -> Path | None:

@@ -60,10 +60,12 @@ static void solve(const state_t *s, double *x) {
     x[s->pivot[k]] = x[k];
     x[k] = t;
   }
-  for (casadi_int k = 0; k < n; k++)
-    for (casadi_int i = k + 1; i < n; i++) x[i] -= N[i + n * k] * x[k];
+  for (casadi_int k = 0; k < n; k++) {
+    const double t = x[k];
+    for (casadi_int i = k + 1; i < n; i++) x[i] -= N[i + n * k] * t;
+  }
   for (casadi_int k = n - 1; k >= 0; k--) {
-    x[k] /= N[k + n * k];
-    for (casadi_int i = 0; i < k; i++) x[i] -= N[i + n * k] * x[k];
+    const double t = x[k] /= N[k + n * k];
+    for (casadi_int i = 0; i < k; i++) x[i] -= N[i + n * k] * t;
   }
 }

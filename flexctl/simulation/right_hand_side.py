@@ -116,19 +116,6 @@ def _mapped(function: ca.Function, N: int, shared: int | None) -> Evaluator:
     return Evaluator(function.map(function.name(), "serial", N, own, []), matrix=True)
 
 
-def call(loop: ClosedLoop, name: str, *signals: Any) -> Any:
-    """Evaluate a function of a run with the loop's numbers: matrices, a tuple if several."""
-    function = load(loop, name)
-    last = [numbers_of(loop, name)] if function.n_in() > len(signals) else []
-    return _evaluator(function)(*signals, *last)
-
-
-@functools.lru_cache(maxsize=64)
-def _evaluator(function: ca.Function) -> Evaluator:
-    """Return the evaluator of a function whose results stay matrices."""
-    return Evaluator(function, matrix=True)
-
-
 def _with_numbers(function: ca.Function, numbers: Array, inputs: int) -> Callable[..., Any]:
     """Return an evaluator of a function whose last input, beyond `inputs`, are numbers (k,)."""
     evaluate = Evaluator(function)

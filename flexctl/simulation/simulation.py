@@ -33,8 +33,8 @@ from flexctl.simulation.step_size import (
     count_stretches,
     count_turns,
     esdirk_budget,
-    local_poles,
     moments,
+    poles_at_rest,
     require_stable_step,
 )
 from flexctl.simulation.trajectory import Trajectory, energy_account, record_run
@@ -262,8 +262,7 @@ def _integrate_well(given: InitialValueProblem) -> Run | RunFailure:
 def required_steps(given: InitialValueProblem) -> int:
     """Count the steps that the explicit method needs for the fastest mode of a run."""
     at = moments(given.loop, given.start[:2], given.events)
-    poles = [local_poles(given.loop, one.q, one.t, one.phase) for one in at]
-    return count_turns(np.concatenate(poles), given.events)
+    return count_turns(np.concatenate(poles_at_rest(given.loop, at)), given.events)
 
 
 def why_explicit(turned: int, stretches: int) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
 from flexctl.loop import JUMP, ClosedLoop, Event
-from flexctl.simulation.right_hand_side import call
+from flexctl.simulation.right_hand_side import evaluate_columns
 
 EASY_STEPS = 2500  # this many steps of the explicit method take at most a tenth of a second
 _TURN = 5.0  # rad that the fastest mode turns in a step of the explicit method, measured
@@ -32,23 +32,21 @@ class Moment:
 def moments(loop: ClosedLoop, start: tuple[Array, Array], events: Sequence[Event]) -> list[Moment]:
     """Return the start (q0, v0) of a run, points along its reference, and one in the second loop.
 
-    Points that the run does not reach, or that are outside the valid range, are left out.
+    Points that the run does not reach, or that are outside the valid range, are left out. At the
+    others joints are at the reference and links straight.
     """
     last, motion = events[-1].time, loop.controller.reference
-    times = np.linspace(0.0, min(motion.duration, last), _POINTS)[1:]
-    later = [_on_reference(loop, t, JUMP * motion.passed(t)) for t in times.tolist()]
+    times = np.linspace(0.0, min(motion.duration, last), _POINTS)[1:].tolist()
+    phases = [JUMP * motion.passed(t) for t in times]
     if loop.controller.feedback is not None and last > motion.duration:
-        later.append(_on_reference(loop, min(motion.duration + loop.controller.blend, last), 2.0))
-    lowest, highest = loop.valid_range
-    within = [at for at in later if ((lowest < at.q) & (at.q <= highest)).all()]
-    return [Moment(t=0.0, phase=0.0, q=start[0], v=start[1]), *within]
-
-
-def _on_reference(loop: ClosedLoop, t: float, phase: float) -> Moment:
-    """Joints at the reference at time t, straight links."""
-    _, q_d, v_d, _ = call(loop, "reference", t, phase)
-    q, v = (loop.truth.straight(np.array(x).ravel()) for x in (q_d, v_d))
-    return Moment(t=t, phase=phase, q=q, v=v)
+        times.append(min(motion.duration + loop.controller.blend, last))
+        phases.append(2.0)
+    _, q_d, v_d, _ = evaluate_columns(loop, "reference", np.array([times]), np.array([phases]))
+    q, v = loop.truth.straight(q_d), loop.truth.straight(v_d)
+    lowest, highest = (end[:, None] for end in loop.valid_range)
+    within = np.flatnonzero(((lowest < q) & (q <= highest)).all(axis=0))
+    later = [Moment(t=times[k], phase=phases[k], q=q[:, k], v=v[:, k]) for k in within]
+    return [Moment(t=0.0, phase=0.0, q=start[0], v=start[1]), *later]
 
 
 def local_poles(loop: ClosedLoop, q: Array, t: float, phase: float = 0.0) -> ComplexArray:
@@ -58,8 +56,14 @@ def local_poles(loop: ClosedLoop, q: Array, t: float, phase: float = 0.0) -> Com
     this phase; the torque of a sampled law is constant between two events. Integral states, which
     are slow, are held constant; those of an observer and of an external law vary.
     """
-    at = Moment(t=t, phase=phase, q=q, v=np.zeros(loop.truth.n))
-    M, D, K = (np.array(part) for part in call(loop, "terms", q))
+    return poles_at_rest(loop, [Moment(t=t, phase=phase, q=q, v=np.zeros_like(q))])[0]
+
+
+def poles_at_rest(loop: ClosedLoop, at: Sequence[Moment]) -> list[ComplexArray]:
+    """Eigenvalues of `local_poles` at several moments, as if the arm were at rest there."""
+    at = [replace(moment, v=np.zeros_like(moment.v)) for moment in at]
+    q = np.array([moment.q for moment in at]).T
+    M, D, K = (_stacked(part, len(at)) for part in evaluate_columns(loop, "terms", q))
     by_q, by_v, by_tau = (np.linalg.solve(M, part) for part in (-K, -D, loop.truth.B))
     return _poles(loop, at, by_q, by_v, by_tau)
 
@@ -70,39 +74,49 @@ def poles_in_motion(loop: ClosedLoop, moment: Moment) -> ComplexArray:
     Exact, including effects that `local_poles` neglects: a rotating link is stiffer. The functions
     take longer to build, so they are used only where a step must be stable.
     """
-    q, v = moment.q, moment.v
-    tau = call(loop, "law", *_law_arguments(loop, moment))[0]
+    tau = evaluate_columns(loop, "law", *_law_arguments(loop, [moment]))[0]
     derivatives = loop.truth.casadi_functions["derivatives"](
-        q, v, tau, *([loop.truth.numbers] if loop.truth.parameters else [])
+        moment.q, moment.v, tau, *([loop.truth.numbers] if loop.truth.parameters else [])
     )
-    return _poles(loop, moment, *(np.array(part) for part in derivatives))
+    return _poles(loop, [moment], *(np.array(part)[None] for part in derivatives))[0]
 
 
-def _law_arguments(loop: ClosedLoop, moment: Moment) -> list[Array]:
-    """Arguments of the law, with a correct estimate of an observer."""
-    share, *desired = call(loop, "reference", moment.t, moment.phase)
-    arguments = [share, loop.agreeing_state(moment.q, moment.v)[:, None], *desired]
-    return [*(np.array(value) for value in arguments), moment.q, moment.v]
+def _stacked(columns: Array, count: int) -> Array:
+    """Matrices (count, r, c) that stand side by side, (r, count c)."""
+    return columns.reshape(len(columns), count, -1).transpose(1, 0, 2)
+
+
+def _law_arguments(loop: ClosedLoop, at: Sequence[Moment]) -> list[Array]:
+    """Arguments (., K) of the law at K moments, with a correct estimate of an observer."""
+    t, phase = np.array([[moment.t for moment in at], [moment.phase for moment in at]])
+    share, *desired = evaluate_columns(loop, "reference", t[None], phase[None])
+    z = [loop.agreeing_state(moment.q, moment.v) for moment in at]
+    states = z, [moment.q for moment in at], [moment.v for moment in at]
+    z, q, v = (np.array(rows).T for rows in states)
+    return [share, z, *desired, q, v]
 
 
 def _poles(
-    loop: ClosedLoop, moment: Moment, by_q: Array, by_v: Array, by_tau: Array
-) -> ComplexArray:
-    """Eigenvalues of a = by_q q + by_v v + by_tau tau under the law's derivatives, if any."""
-    n = len(by_q)
-    A = np.block([[np.zeros((n, n)), np.eye(n)], [by_q, by_v]])
-    B = np.vstack([np.zeros_like(by_tau), by_tau])
+    loop: ClosedLoop, at: Sequence[Moment], by_q: Array, by_v: Array, by_tau: Array
+) -> list[ComplexArray]:
+    """Eigenvalues of a = by_q q + by_v v + by_tau tau, (K, n, .), under the law's derivatives."""
+    n, count = len(by_q[0]), len(at)
+    A = np.concatenate([np.tile(np.eye(n, 2 * n, n), (count, 1, 1)), np.dstack([by_q, by_v])], 1)
+    B = np.concatenate([np.zeros_like(by_tau), by_tau], axis=1)
     if loop.controller.sample_time is not None:  # the torque is held between two events
-        return np.linalg.eigvals(A).astype(complex)
-    arguments = _law_arguments(loop, moment)
+        return [np.linalg.eigvals(part).astype(complex) for part in A]
+    arguments = _law_arguments(loop, at)
     if loop.controller.moves_fast:
-        K, L, E, F = (np.array(part) for part in loop.law_derivatives(*arguments, loop.law_numbers))
-        closed = np.block([[A + B @ K, B @ L], [E, F]])
+        law = loop.law_derivatives.map(count)
+        numbers = np.tile(loop.law_numbers[:, None], count)
+        K, L, E, F = (_stacked(np.array(part), count) for part in law(*arguments, numbers))
+        closed = np.concatenate([np.dstack([A + B @ K, B @ L]), np.dstack([E, F])], axis=1)
     else:
-        closed = A + B @ np.hstack([np.array(K) for K in call(loop, "law_jacobian", *arguments)])
-    if not np.isfinite(closed).all():  # as of sqrt(|e|) at e = 0; a run needs no derivatives
-        closed = A
-    return np.linalg.eigvals(closed).astype(complex)
+        K = evaluate_columns(loop, "law_jacobian", *arguments)
+        closed = A + B @ np.dstack([_stacked(part, count) for part in K])
+    # not finite as of sqrt(|e|) at e = 0; a run needs no derivatives
+    kept = (own if np.isfinite(own).all() else A[k] for k, own in enumerate(closed))
+    return [np.linalg.eigvals(own).astype(complex) for own in kept]
 
 
 def count_turns(poles: ComplexArray, events: Sequence[Event]) -> int:

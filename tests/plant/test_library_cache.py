@@ -258,6 +258,23 @@ def test_a_compiler_that_fails_is_a_line_and_no_verdict(script, told, tmp_path, 
         assert mass == pytest.approx(replace(plant, interpreted=True).mass_matrix(STARTS))
 
 
+def test_a_compiler_that_knows_no_avx_compiles_without_it(tmp_path, monkeypatch):
+    refuses = 'case "$*" in *-mavx*) echo "unknown option" >&2; exit 1;; esac'
+    monkeypatch.setattr(library_cache, "processor", lambda: frozenset({"avx"}))
+    monkeypatch.setenv("FLEXCTL_CC", compiler_of(tmp_path, refuses))
+    monkeypatch.setenv("FLEXCTL_CACHE", str(tmp_path / "cache"))
+    assert library_of("without AVX", answer).parent == tmp_path / "cache"
+
+
+def test_libraries_for_processors_with_and_without_avx_are_two(tmp_path, monkeypatch):
+    monkeypatch.setenv("FLEXCTL_CACHE", str(tmp_path))
+    names = set()
+    for own in ("avx", "sse2"):
+        monkeypatch.setattr(library_cache, "processor", lambda own=own: frozenset({own}))
+        names.add(library_cache._library_name("two", "cc", ()))
+    assert len(names) == 2
+
+
 def test_libraries_that_were_compiled_ahead_are_found(tmp_path, monkeypatch):
     monkeypatch.setenv("FLEXCTL_CACHE", str(tmp_path))
     generate, asked = count_builds()

@@ -154,7 +154,7 @@ def test_without_a_compiler_arms_run_one_by_one(loop_of, monkeypatch):
 
 
 def test_a_processor_without_these_vectors_takes_one_by_one(loop_of, monkeypatch):
-    monkeypatch.setattr(lanes_module, "_processor", lambda: frozenset({"sse2"}))
+    monkeypatch.setattr(lanes_module, "processor", lambda: frozenset({"sse2"}))
     runs = simulate_many(varied(loop_of("joint PD"), 2), times=TIMES)
     assert not any(at_once(run) for run in runs)
 

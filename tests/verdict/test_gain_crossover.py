@@ -86,6 +86,24 @@ def test_all_places_of_size_one_are_found_with_their_lags(make, channels, sample
     np.testing.assert_allclose(found.lag, expected[:, 1], rtol=1e-7)
 
 
+@pytest.mark.parametrize("between", [0.0, 1e-13], ids=["apart", "round-off between"])
+@pytest.mark.parametrize("sampled", [{}, {"sample_time": T, "delay": 0.04}])
+def test_masses_that_do_not_move_each_other_are_searched_apart(make, sampled, between):
+    """Together they would have candidates where one gain is the other's inverse."""
+    M, D, K = [[2.0, between], [between, 1.0]], np.diag([0.05, 0.1]), np.diag([9.0, 6.0])
+    by_q, by_v = -np.diag([12.0, 4.0]), -np.diag([3.0, 1.1])
+    loop = make["linear"](M, D, K, by_q, by_v, None, *sampled.values())
+    cut, top = break_loop(loop), np.pi / T if sampled else 100.0
+    expected = scanned(loop_gain(loop, (0, 1)), np.geomspace(1e-2, top * (1 - 1e-9), 500))
+    found = gain_crossovers(cut, [(0, 1)])[0]
+    alone = [crossover_candidates(cut, [j])[0] for j in range(2)]
+
+    np.testing.assert_allclose(found.frequency, expected[:, 0], rtol=1e-8)
+    np.testing.assert_allclose(found.lag, expected[:, 1], rtol=1e-7)
+    together = np.sort(crossover_candidates(cut, (0, 1))[0])
+    np.testing.assert_allclose(together, np.sort(np.concatenate(alone)), rtol=1e-6)
+
+
 def test_loci_are_eigenvalues_of_the_loop_gain(make):
     loop, w = coupled(make), np.array([0.3, 1.7, 8.0])
     expected = [np.sort_complex(np.linalg.eigvals(loop_gain(loop, (0, 1))(x))) for x in w]

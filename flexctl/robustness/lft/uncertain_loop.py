@@ -13,7 +13,7 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.errors import ComputationError, InputError
 
 (_TRSM,) = scipy.linalg.get_blas_funcs(("trsm",), dtype=complex)
-_FEW = 3  # states for each frequency, from which on frequencies are taken one by one
+_FEW = 50  # frequencies, up to which they are taken one by one
 _ZERO = 1e-10  # of the largest entry in row and column: smaller ones are round-off of solvers
 _BARE = 1e-3  # of the nominal value: the least that is tried of a quantity that must not vanish
 
@@ -310,25 +310,29 @@ class Response:
     def __call__(self, w: Array) -> ComplexArray:
         """M (K, r, r) at frequencies w (K,), in the units of A, infinity allowed."""
         w = np.atleast_1d(np.asarray(w, dtype=float))
-        finite = np.isfinite(w)
-        X = self._states(1j * w[finite])
-        M = np.broadcast_to(self.D.astype(complex), (len(w), *self.D.shape)).copy()
-        M[finite] += np.tensordot(X, self.left, axes=(0, 1)).transpose(0, 2, 1)
+        finite, (N, r) = np.isfinite(w), self.right.shape
+        M = np.empty((len(w), *self.D.shape), dtype=complex)
+        M[:] = self.D
+        seen = self._states(1j * w[finite]).reshape(-1, N) @ self.left.T
+        M[finite] += seen.reshape(-1, r, len(self.D)).transpose(0, 2, 1)
         return M
 
     def _states(self, s: ComplexArray) -> ComplexArray:
-        """(s - T)^-1 right (N, K, r) at s (K,): for few s one by one, else row by row for all s."""
-        n, r = self.right.shape
-        X = np.empty((n, len(s), r), dtype=complex)
-        if _FEW * len(s) <= n:
-            for k, one in enumerate(s):
-                X[:, k] = _TRSM(1.0, one * np.eye(n) - self.T, self.right)
+        """(s - T)^-1 right, (K, r, N), at s (K,): for few s one by one, else row by row for all."""
+        (N, r), away = self.right.shape, s[:, None] - self.poles
+        if len(s) <= _FEW:
+            X, shifted = np.empty((len(s), r, N), dtype=complex), np.array(-self.T, order="F")
+            diagonal = np.einsum("ii->i", shifted)  # a view: only these entries depend on s
+            for k, own in enumerate(away):
+                diagonal[:] = own
+                X[k] = _TRSM(1.0, shifted, self.right).T
             return X
-        rows, inverse = X.reshape(n, -1), 1 / (s - self.poles[:, None])
-        for i in range(n - 1, -1, -1):
+        X, inverse = np.empty((N, len(s), r), dtype=complex), 1 / away.T
+        rows = X.reshape(N, -1)
+        for i in range(N - 1, -1, -1):
             known = (self.T[i, i + 1 :] @ rows[i + 1 :]).reshape(len(s), r)
             X[i] = (self.right[i] + known) * inverse[i][:, None]
-        return X
+        return X.transpose(1, 2, 0)
 
 
 def frequency_response(loop: UncertainLoop) -> Response:
