@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         stiffness_margin,
         time_scale_margin,
     )
-    from flexctl.search import Sweep, sweep
+    from flexctl.search import Scatter, Sweep, scatter, sweep
     from flexctl.simulation import Trajectory, simulate
     from flexctl.verdict import (
         Comparison,
@@ -49,6 +49,7 @@ __all__ = [
     "LinearLoop",
     "LinearPlant",
     "Plant",
+    "Scatter",
     "StabilityMargins",
     "StiffnessMargin",
     "Sweep",
@@ -66,6 +67,7 @@ __all__ = [
     "load_design",
     "load_model",
     "save",
+    "scatter",
     "simulate",
     "stability_margins",
     "stiffness_margin",
@@ -82,7 +84,7 @@ _NAMES = {
     "model": ("Arm", "BasisChoice", "Design", "load_design", "load_model"),
     "plant": ("LinearPlant", "Plant", "assemble_plant"),
     "robustness": ("StiffnessMargin", "TimeScaleMargin", "stiffness_margin", "time_scale_margin"),
-    "search": ("Sweep", "sweep"),
+    "search": ("Scatter", "Sweep", "scatter", "sweep"),
     "simulation": ("Trajectory", "simulate"),
     "verdict": (
         "Comparison",

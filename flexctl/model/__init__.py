@@ -34,7 +34,14 @@ from flexctl.model.law import (
     StateSpace,
 )
 from flexctl.model.link import FlexibleJoint, Link, RigidBody
-from flexctl.model.lookup import Entry, list_designs, list_models, load_design, load_model
+from flexctl.model.lookup import (
+    Entry,
+    list_designs,
+    list_models,
+    load_design,
+    load_model,
+    model_text,
+)
 from flexctl.model.methods import METHODS, MissingOptionError, find_method, in_one_line, load_method
 from flexctl.model.plausibility import odd_motion, odd_numbers
 from flexctl.model.profile import TWIST, UNIFORM, Profile
@@ -100,6 +107,7 @@ __all__ = [
     "load_model",
     "load_ratios",
     "load_samples",
+    "model_text",
     "nearest",
     "odd_motion",
     "odd_numbers",

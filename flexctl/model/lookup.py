@@ -11,6 +11,7 @@ from flexctl.model.arm import Arm
 from flexctl.model.design import Design
 from flexctl.model.files import read_toml
 from flexctl.model.refusals import build_file, nearest
+from flexctl.records import plain
 
 Kind = Literal["models", "designs"]
 _KINDS: dict[type, Kind] = {Arm: "models", Design: "designs"}
@@ -132,3 +133,14 @@ def _files(kind: Kind) -> Mapping[str, Path]:
     """Return the files by name; the first folder that has a name wins."""
     paths = [path for folder in reversed(folders(kind)) for path in folder.glob("*.toml")]
     return dict(sorted({path.stem: path for path in paths}.items()))
+
+
+def model_text(arm: Arm, comment: str = "") -> str:
+    """Write an arm as the text of a model file, without the figures that its own file expects.
+
+    `comment` stands above it.
+    """
+    import tomli_w  # what only reads files need not load it
+
+    table = {key: value for key, value in arm.table().items() if key != "expect"}
+    return "".join(f"# {line}\n" for line in comment.splitlines()) + tomli_w.dumps(plain(table))

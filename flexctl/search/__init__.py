@@ -6,7 +6,8 @@ from flexctl.search.charts import DampingChart, GainChart, damping_chart, gain_c
 from flexctl.search.limits import Limit, read_limit
 from flexctl.search.one_number import Searched, Trial, search_over
 from flexctl.search.remedies import Remedies, Remedy, find_remedies
-from flexctl.search.samples import read_variation
+from flexctl.search.samples import Variation, read_table, read_variation
+from flexctl.search.scattered_arms import SAMPLES, Scatter, WorstArm, scatter
 from flexctl.search.statistics import (
     CONFIDENCE,
     QUANTILES,
@@ -22,6 +23,7 @@ __all__ = [
     "CONFIDENCE",
     "FARTHEST",
     "QUANTILES",
+    "SAMPLES",
     "BiasAdvice",
     "BiasRun",
     "BiasRuns",
@@ -32,18 +34,23 @@ __all__ = [
     "OfferedBias",
     "Remedies",
     "Remedy",
+    "Scatter",
     "Searched",
     "Share",
     "Summaries",
     "Sweep",
     "Trial",
+    "Variation",
+    "WorstArm",
     "advise_bias",
     "damping_chart",
     "find_remedies",
     "gain_chart",
     "pareto_front",
     "read_limit",
+    "read_table",
     "read_variation",
+    "scatter",
     "search_over",
     "summarise",
     "sweep",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isfinite, prod
+from pathlib import Path
 
 import numpy as np
 import scipy  # its parts are imported where they are used
@@ -31,9 +33,9 @@ class Variation:
     key
         Of a model or design file; ``truth.`` before it for the true arm alone.
     kind
-        "values", "normal" or "uniform".
+        "values", "normal", "uniform" or "table".
     numbers
-        The values; mean and standard deviation; the ends.
+        The values; mean and standard deviation; the ends; a value for each row of a table.
     scaled
         Whether these are factors of what the file has.
     """
@@ -45,12 +47,14 @@ class Variation:
 
     @property
     def sampled(self) -> bool:
-        """Whether it is drawn from a distribution."""
+        """Whether it has a value for each sample: drawn from a distribution, or of a table."""
         return self.kind != "values"
 
     @property
     def some(self) -> tuple[float, ...]:
         """The first, the middle and the last of its values, or such quantiles of a distribution."""
+        if self.kind == "table":
+            return tuple(np.quantile(self.numbers, (0.0, 0.5, 1.0), method="nearest").tolist())
         if self.sampled:
             return tuple(self.quantiles(np.array([0.01, 0.5, 0.99])).tolist())
         numbers = self.numbers
@@ -95,6 +99,53 @@ def read_variation(key: str, spec: Spec) -> Variation:
     if count is not None:
         numbers = tuple(np.linspace(numbers[0], numbers[1], count).tolist())
     return Variation(key=key, kind=kind, numbers=numbers, scaled=all(scaled))
+
+
+def read_table(path: str | Path) -> dict[str, Variation]:
+    """Read samples of numbers from a CSV file: a column for each key, a row for each sample.
+
+    With ``*`` before every number of a column these are factors of what the file has.
+
+    Raises
+    ------
+    InputError
+        When there is no such file, or it is no table of numbers.
+    """
+    path = Path(path)
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            head, *rows = (row for row in csv.reader(file) if any(map(str.strip, row)))
+    except ValueError:
+        raise InputError(f"{path}: expected a row of keys and rows of numbers, got none") from None
+    except (OSError, csv.Error) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"{path}: expected a CSV file, got none ({why})") from error
+    keys = [key.strip() for key in head]
+    if not all(keys) or len(set(keys)) < len(keys):
+        raise InputError(f"{path}: expected each key once in the first row, got {', '.join(head)}")
+    for k, row in enumerate(rows, 1):
+        if len(row) != len(keys):
+            raise InputError(f"{path}: sample {k}: expected {len(keys)} numbers, got {len(row)}")
+    if not rows:
+        raise InputError(f"{path}: expected samples below the keys, got none")
+    columns = zip(*rows, strict=True)
+    return {key: _column(path, key, cells) for key, cells in zip(keys, columns, strict=True)}
+
+
+def _column(path: Path, key: str, cells: Sequence[str]) -> Variation:
+    texts = [cell.strip() for cell in cells]
+    scaled = [text.startswith("*") for text in texts]
+    if any(scaled) and not all(scaled):
+        raise InputError(f"{path}: {key}: expected numbers or factors (*0.5), not both, got both")
+    numbers = []
+    for k, text in enumerate(texts, 1):
+        try:
+            numbers.append(float(text.removeprefix("*")))
+        except ValueError:
+            numbers.append(np.nan)
+        if not isfinite(numbers[-1]):
+            raise InputError(f"{path}: {key}: sample {k}: expected a number, got {text!r}")
+    return Variation(key=key, kind="table", numbers=tuple(numbers), scaled=all(scaled))
 
 
 def _check(key: str, kind: str, numbers: tuple[float, ...], spec: str) -> None:
@@ -175,7 +226,11 @@ class Points:
 
 
 def make_points(
-    vary: Mapping[str, Spec], *, samples: int | None = None, latin: int | None = None, seed: int = 0
+    vary: Mapping[str, Spec | Variation],
+    *,
+    samples: int | None = None,
+    latin: int | None = None,
+    seed: int = 0,
 ) -> Points:
     """Combine values of numbers by key, and draw those that have distributions.
 
@@ -184,8 +239,9 @@ def make_points(
     vary
         How each number varies.
     samples, latin
-        How many are drawn: independently (Monte Carlo), or as a Latin hypercube, in which each of
-        as many equally probable intervals of every number is met once.
+        How many are drawn, by default as many as a table has rows: independently (Monte Carlo), or
+        as a Latin hypercube, in which each of as many equally probable intervals of every number is
+        met once.
     seed
         Of the random numbers.
 
@@ -195,13 +251,21 @@ def make_points(
         When one cannot be read, or samples are asked for without a distribution, or the other way
         around.
     """
-    variations = tuple(read_variation(key, spec) for key, spec in vary.items())
+    variations = tuple(
+        replace(spec, key=key) if isinstance(spec, Variation) else read_variation(key, spec)
+        for key, spec in vary.items()
+    )
     if not variations:
         raise InputError("vary: expected at least one number, got none")
     drawn = [one for one in variations if one.sampled]
     if samples is not None and latin is not None:
         raise InputError("samples: expected either samples or a Latin hypercube, got both")
     count = samples if latin is None else latin
+    rows = {len(one.numbers) for one in drawn if one.kind == "table"}
+    if rows and len(rows | {count or max(rows)}) > 1:
+        got = " and ".join(map(str, sorted(rows | ({count} if count else set()))))
+        raise InputError(f"samples: expected as many as the table has rows, got {got}")
+    count = count or max(rows, default=None)
     if drawn and count is None:
         hint = "a number of samples, or of a Latin hypercube"
         raise InputError(f"{drawn[0].key}: expected {hint} with a distribution, got none")
@@ -217,6 +281,9 @@ def make_points(
     else:
         u = scipy.stats.qmc.LatinHypercube(len(drawn), rng=rng).random(latin)
     u = np.clip(u, np.finfo(float).tiny, None)
-    columns = [one.quantiles(u[:, k]) for k, one in enumerate(drawn)]
+    columns = [
+        np.array(one.numbers) if one.kind == "table" else one.quantiles(u[:, k])
+        for k, one in enumerate(drawn)
+    ]
     samples_of = np.column_stack(columns)
     return Points(variations=variations, samples=samples_of, latin=latin is not None)

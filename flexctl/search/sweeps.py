@@ -16,12 +16,21 @@ from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.loop import Setup, ShapesChoice
-from flexctl.model import Arm, BasisChoice, Design, check_design, load_design, load_model, nearest
+from flexctl.model import (
+    DESIGN_TABLES,
+    Arm,
+    BasisChoice,
+    Design,
+    check_design,
+    load_design,
+    load_model,
+    nearest,
+)
 from flexctl.plant import ShapeChange, record_digest, source_digest
 from flexctl.records import Summary
 from flexctl.search.ledger import Ledger, Row
 from flexctl.search.limits import Limit, read_limit
-from flexctl.search.samples import Points, Spec, make_points
+from flexctl.search.samples import Points, Spec, Variation, make_points
 from flexctl.search.study import Study
 from flexctl.verdict import LINEAR, MORE_IS_BETTER, UNITS, require_motion
 
@@ -150,9 +159,9 @@ class Sweep(Summary):
 def sweep(
     arm: Arm | str | Path,
     designs: Sequence[Design | str | Path] | Design | str | Path,
-    vary: Mapping[str, Spec],
+    vary: Mapping[str, Spec | Variation],
     *,
-    truth_vary: Mapping[str, Spec] | None = None,
+    truth_vary: Mapping[str, Spec | Variation] | None = None,
     samples: int | None = None,
     latin: int | None = None,
     seed: int = 0,
@@ -174,8 +183,9 @@ def sweep(
     arm, designs
         The arm as the designs know it, and gain sets; names or paths too.
     vary
-        By key how a number varies: see `Spec`. Numbers of the arm change it as the designs know it
-        and as it is. ``modes`` and ``elements`` are orders of the design plant's discretisation.
+        By key how a number varies: see `Spec`, and `read_table` for samples in a file. Numbers of
+        the arm change it as the designs know it and as it is. ``modes`` and ``elements`` are orders
+        of the design plant's discretisation.
     truth_vary
         Numbers of the true arm alone, or of its discretisation.
     samples, latin, seed
@@ -227,6 +237,9 @@ def sweep(
             raise InputError(f"designs: expected every name once, got {one.name} twice")
         require_motion(one)
         check_design(arm, one)
+    for key in truth_vary or {}:
+        if key.split(".")[0] in DESIGN_TABLES:
+            raise InputError(f"truth_vary: expected numbers of the arm, got {key} of the design")
     numbers = {**vary, **{f"truth.{key}": spec for key, spec in (truth_vary or {}).items()}}
     points = make_points(numbers, samples=samples, latin=latin, seed=seed)
     n = len(points) * len(sets)

@@ -1,6 +1,6 @@
 """Whether a gain set is good: metrics, stability margins, evaluation, comparison, ranking."""
 
-from flexctl.verdict.comparison import BASELINE, Comparison, compare
+from flexctl.verdict.comparison import BASELINE, Comparison, compare, with_baseline
 from flexctl.verdict.evaluation import (
     TOLERANCE,
     Evaluation,
@@ -46,4 +46,5 @@ __all__ = [
     "require_motion",
     "stability_margins",
     "unstable_orders",
+    "with_baseline",
 ]

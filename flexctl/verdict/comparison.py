@@ -162,10 +162,7 @@ def compare(
     say(f"assembling the truth plant: {basis.order} {basis.kind} per link and plane")
     truth = setup.truth()
     ladder = [setup.truth(order, interpreted=True) for order in LADDER if order != basis.order]
-    entries = list(files)
-    closed = [design for design in files if not design.open_loop]
-    if baseline and closed and BASELINE not in names:
-        entries.append(baseline_design(arm, _stiffest(closed)))
+    entries = with_baseline(arm, files) if baseline else list(files)
     say(f"judging {', '.join(design.name for design in entries)}")
     judged = [ready.get(id(design), design) for design in entries]
     loops = [_close(arm, one, design_basis, truth) for one in judged]  # compiled once for all
@@ -180,6 +177,14 @@ def compare(
         ranking=tuple(e.name for e in ranked),
         motions=by_motion(entries),
     )
+
+
+def with_baseline(arm: Arm, designs: Sequence[Design]) -> list[Design]:
+    """Return designs and the baseline, unless they have it or are all open loop."""
+    closed = [design for design in designs if not design.open_loop]
+    if not closed or BASELINE in [design.name for design in designs]:
+        return list(designs)
+    return [*designs, baseline_design(arm, _stiffest(closed))]
 
 
 def _stiffest(designs: Sequence[Design]) -> Design:

@@ -110,6 +110,11 @@ class LoopOptions(ArmOptions, PlotOptions):
     truth_drop_above: float | None = _option(
         "--truth-drop-above", "W", "Leave out truth modes above W rad/s."
     )
+    truth_model: str | None = _option(
+        "--truth-model",
+        "MODEL",
+        "The true arm, where it has a file of its own, which --set does not change.",
+    )
     truth_set: tuple[str, ...] = _several(
         "--truth-set",
         "KEY=VALUE",
@@ -181,29 +186,51 @@ class SimulateOptions(LoopOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompareOptions(LoopOptions):
+class SampledOptions(LoopOptions):
+    """How samples are drawn and judged."""
+
+    samples: int | None = _option("--samples", "N", "Random samples of distributions.")
+    latin: int | None = _option("--latin", "N", "Samples as a Latin hypercube instead.")
+    seed: int = _option("--seed", "S", "Of random numbers.", default=0, show_default=True)
+    jobs: int | None = _option(
+        "--jobs", "N", "Processes; default: one on each core.", type=click.IntRange(min=1)
+    )
+    ledger: Path | None = _option(
+        "--ledger", "FILE", "Keeps what is judged; the same command goes on from it."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions(SampledOptions):
     """Rank gain sets: which DESIGN to use on MODEL, and why."""
 
     report: Path | None = _option("--report", None, "One self-contained HTML file.")
     no_baseline: bool = _flag("--no-baseline", "Leave the joint-pd baseline out.")
+    scatter: tuple[str, ...] = _several(
+        "--scatter",
+        "KEY=SPEC",
+        "Judge all on 100 sampled arms too: a number of the true arm as normal(MEAN,DEVIATION) or "
+        "uniform(FROM,TO), * for factors; or a CSV file of samples (repeatable).",
+    )
+    worst: Path | None = _option(
+        "--worst", "FOLDER", "Write the worst sampled arm of each DESIGN, for --truth-model."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class SweepOptions(LoopOptions):
+class SweepOptions(SampledOptions):
     """Judge DESIGNs at many values of numbers of arm and design, on all cores."""
 
     vary: tuple[str, ...] = _several(
         "--vary",
         "KEY=SPEC",
         "A number of arm or design: FROM:TO:COUNT, values with commas, normal(MEAN,DEVIATION), "
-        "uniform(FROM,TO); * before each number for factors (repeatable).",
+        "uniform(FROM,TO); * before each number for factors; or a CSV file of samples "
+        "(repeatable).",
     )
     truth_vary: tuple[str, ...] = _several(
         "--truth-vary", "KEY=SPEC", "The same of the true arm alone (repeatable)."
     )
-    samples: int | None = _option("--samples", "N", "Random samples of distributions.")
-    latin: int | None = _option("--latin", "N", "Samples as a Latin hypercube instead.")
-    seed: int = _option("--seed", "S", "Of random numbers.", default=0, show_default=True)
     metrics: str = _option(
         "--metrics",
         "NAMES",
@@ -221,12 +248,6 @@ class SweepOptions(LoopOptions):
         "--figure",
         None,
         "What --plot draws; default: a curve over one number, a map over two, else histograms.",
-    )
-    jobs: int | None = _option(
-        "--jobs", "N", "Processes; default: one on each core.", type=click.IntRange(min=1)
-    )
-    ledger: Path | None = _option(
-        "--ledger", "FILE", "Keeps what is judged; the same sweep goes on from it."
     )
     shapes: Literal["kept", "rebuilt"] = _option(
         "--shapes",

@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from flexctl import __version__
 from flexctl.plant import assemble_plant
+from flexctl.search import Scatter
 from flexctl.verdict import Comparison, Evaluation
 from flexctl.view.comparison_rows import metric_rows, rank_of, ranked, why_unranked
 from flexctl.view.figures.arm import plot_stills
@@ -26,8 +27,10 @@ from flexctl.view.figures.curves import (
 from flexctl.view.figures.eigenvalues import plot_orders, plot_path, plot_poles
 from flexctl.view.figures.pages import add_legend, in_order, make_curves
 from flexctl.view.figures.style import Canvas, Look, new_figure, split, styled, to_data_url
+from flexctl.view.figures.sweep import plot_sweep
 from flexctl.view.output import said
 from flexctl.view.words.numbers import basis_words
+from flexctl.view.words.scatter import scatter_rows
 
 _PAGE = 10.0  # inches that a figure as wide as the page has
 
@@ -56,6 +59,7 @@ def render_report(
     answer: Mapping[str, Any],
     faces: Mapping[str, Look],
     made: str,
+    scatter: Scatter | None = None,
 ) -> str:
     """Render a comparison as HTML that refers to nothing outside itself.
 
@@ -74,7 +78,8 @@ def render_report(
         truth=basis_words(answer["truth"]),
         columns=[_column(answer, e, faces) for e in columns],
         rows=metric_rows(columns, arm),
-        images=_images(comparison, curves, faces),
+        images=_images(comparison, curves, faces) | (_spread(scatter, faces) if scatter else {}),
+        scatter=scatter and {"n": scatter.n, "rows": scatter_rows(scatter)},
         band=f"{1e3 * band:g} mm",
         best=_best(comparison, curves).name if curves else "",
         assumptions=_assumptions(comparison.evaluations),
@@ -143,6 +148,12 @@ def _run_images(comparison: Comparison, curves: Sequence[Curve]) -> dict[str, Im
     if run.deflection:
         images["deflections"] = _image((10.0, high), lambda part: plot_deflections(part, curves))
     return images
+
+
+def _spread(scatter: Scatter, faces: Mapping[str, Look]) -> dict[str, Image]:
+    keys = ("residual.tip_error_max", "margins.disk")
+    figure = plot_sweep(scatter.sweep, "histogram", keys, looks_of=faces)
+    return {"scatter": Image(url=to_data_url(figure), width=72.0)}
 
 
 def _best(comparison: Comparison, curves: Sequence[Curve]) -> Curve:

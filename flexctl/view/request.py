@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf, isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flexctl.errors import FlexctlWarning, InputError
 from flexctl.loop import default_truth
@@ -22,6 +22,9 @@ from flexctl.model import (
     with_options,
 )
 from flexctl.view.options import ArmOptions, LoopOptions
+
+if TYPE_CHECKING:
+    from flexctl.search import Variation
 
 
 def load_arm(model: str, options: ArmOptions) -> Arm:
@@ -45,8 +48,33 @@ def _warn(*lines: str) -> None:
 
 
 def true_arm(arm: Arm, options: LoopOptions) -> Arm:
-    """Return the arm as it is: with the changes that only the truth has."""
-    return apply_settings(arm, options.truth_set, option="--truth-set")
+    """Return the arm as it is: of its own file if there is one, with the truth's own changes."""
+    own = load_model(options.truth_model) if options.truth_model else arm
+    if len(own.links) != len(arm.links):
+        raise InputError(
+            f"--truth-model {options.truth_model}: expected {len(arm.links)} links as {arm.name} "
+            f"has, got {len(own.links)}"
+        )
+    return apply_settings(own, options.truth_set, option="--truth-set")
+
+
+def read_specs(option: str, texts: Sequence[str]) -> dict[str, str | Variation]:
+    """Read how numbers vary: KEY=SPEC, or a CSV file of samples. Raises InputError."""
+    from flexctl.search import read_table  # other commands search nothing
+
+    specs: dict[str, str | Variation] = {}
+    for text in texts:
+        key, equals, spec = (part.strip() for part in text.partition("="))
+        if not equals and key.lower().endswith(".csv"):
+            read: dict[str, Any] = read_table(key)
+        elif key and spec:
+            read = {key: spec}
+        else:
+            raise InputError(f"{option}: expected KEY=SPEC or a CSV file, got {text!r}")
+        if twice := sorted(specs.keys() & read.keys()):
+            raise InputError(f"{option}: expected each key once, got {twice[0]} twice")
+        specs |= read
+    return specs
 
 
 def design_basis(options: ArmOptions) -> BasisChoice | None:

@@ -11,6 +11,7 @@ from flexctl import __version__, checks
 from flexctl.loci import EigenvalueLoci
 from flexctl.records import plain
 from flexctl.robustness import StiffnessMargin, TimeScaleMargin
+from flexctl.search import Scatter
 from flexctl.verdict import BASELINE, Comparison
 from flexctl.view.json.evaluation import comparison_json
 from flexctl.view.output import FIGURES, check_target, replacing, save_figure
@@ -70,11 +71,18 @@ def save(record: object, path: str | Path) -> None:
         save_figure(figure(record), path)
 
 
-def write_report(path: Path, comparison: Comparison, answer: dict[str, Any], made: str) -> None:
+def write_report(
+    path: Path,
+    comparison: Comparison,
+    answer: dict[str, Any],
+    made: str,
+    scatter: Scatter | None = None,
+) -> None:
     """Write the report of a comparison with its JSON; `made` says of what it was made, as JSON."""
     from flexctl.view.report import render_report
 
-    _write(path, render_report(comparison, plain(answer), comparison_looks(comparison), made))
+    faces = comparison_looks(comparison)
+    _write(path, render_report(comparison, plain(answer), faces, made, scatter))
 
 
 def comparison_looks(comparison: Comparison) -> dict[str, Look]:

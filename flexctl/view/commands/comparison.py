@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Group, RenderableType
 
-from flexctl.model import Arm
+from flexctl.errors import InputError
+from flexctl.model import Arm, Design, model_text
+from flexctl.search import Scatter, scatter
 from flexctl.verdict import TOLERANCE as COMPARED
 from flexctl.verdict import Comparison, compare
+from flexctl.view.commands.sweeping import teller
 from flexctl.view.comparison_rows import metric_rows, rank_of, ranked, why_unranked
 from flexctl.view.json.evaluation import comparison_json
+from flexctl.view.json.scatter import scatter_json
 from flexctl.view.options import CompareOptions
-from flexctl.view.output import Result, check_target, check_targets, literal, plain_table, progress
+from flexctl.view.output import (
+    Result,
+    check_target,
+    check_targets,
+    literal,
+    plain_table,
+    progress,
+    replacing,
+)
 from flexctl.view.provenance import as_text, integration, provenance
-from flexctl.view.request import judged_on, load_arm, load_gain_set
+from flexctl.view.request import judged_on, load_arm, load_gain_set, read_specs
 from flexctl.view.words.numbers import basis_words
+from flexctl.view.words.scatter import scatter_rows, scatter_words
 
 
 def compare_designs(options: CompareOptions, model: str, words: Sequence[str]) -> Result:
     """Find what `flexctl compare` prints, and write the report."""
     check_targets(options)
     check_target("--report", options.report, (".html",))
+    specs = read_specs("--scatter", options.scatter) if options.scatter else {}
+    _check_scatter(options)
     arm = load_arm(model, options)
     designs = [load_gain_set(word, arm) for word in words]
     judged = judged_on(options, arm, designs[0])
@@ -36,23 +52,76 @@ def compare_designs(options: CompareOptions, model: str, words: Sequence[str]) -
         )
         answer = comparison_json(comparison)
         answer["truth"]["settings"] = [*options.settings, *options.truth_set]
+        found = _scatter(options, arm, designs, specs, judged, say) if specs else None
+        if found:
+            files = _keep_worst(found, options.worst) if options.worst else {}
+            answer["scatter"] = scatter_json(found, files)
+            answer["scatter"]["verdict"] = scatter_words(found)
         made = provenance(
             model,
             designs,
             gains=lambda: {e.name: e.gains for e in comparison.evaluations},
             tolerances=integration(COMPARED),
+            files=[Path(text) for text in options.scatter if "=" not in text],
         )
         if options.report:
             say("writing the report")
             from flexctl.view.save import write_report
 
-            write_report(options.report, comparison, answer, as_text(made))
+            write_report(options.report, comparison, answer, as_text(made), found)
     return Result(
         answer=answer,
-        table=lambda: _table(answer, judged["true_arm"]),
+        table=lambda: _table(answer, judged["true_arm"], found),
         figure=lambda: _figure(comparison),
         provenance=made,
     )
+
+
+def _check_scatter(options: CompareOptions) -> None:
+    """Refuse options of samples without --scatter, and a folder that cannot be written to."""
+    given = options.samples, options.latin, options.ledger, options.worst
+    if any(given) and not options.scatter:
+        raise InputError("--scatter: expected KEY=SPEC with options of samples, got none")
+    folder = options.worst
+    if folder and not (folder.is_dir() or (folder.parent.is_dir() and not folder.exists())):
+        raise InputError(f"--worst: expected a folder to write to, got {folder}")
+
+
+def _scatter(
+    options: CompareOptions,
+    arm: Arm,
+    designs: Sequence[Design],
+    specs: Mapping[str, Any],
+    judged: Mapping[str, Any],
+    say: Callable[[str], None],
+) -> Scatter:
+    """Judge the designs on sampled arms."""
+    return scatter(
+        arm,
+        designs,
+        specs,
+        samples=options.samples,
+        latin=options.latin,
+        seed=options.seed,
+        baseline=not options.no_baseline,
+        jobs=options.jobs,
+        ledger=options.ledger,
+        progress=teller(say),
+        **judged,
+    )
+
+
+def _keep_worst(found: Scatter, folder: Path) -> dict[str, Path]:
+    """Write the worst arm of every design as a model file."""
+    folder.mkdir(exist_ok=True)
+    files = {}
+    for name, one in found.worst.items():
+        files[name] = folder / f"{found.sweep.model}-worst-for-{name}.toml"
+        rank = one.why or "ranks worst"
+        comment = f"Sample {one.sample} of {found.sweep.model}: {name}, {rank}."
+        with replacing(files[name]) as draft:
+            draft.write_text(model_text(one.arm, comment), encoding="utf-8")
+    return files
 
 
 def _figure(comparison: Comparison) -> Any:
@@ -61,7 +130,7 @@ def _figure(comparison: Comparison) -> Any:
     return comparison_figure(comparison)
 
 
-def _table(answer: dict[str, Any], arm: Arm) -> RenderableType:
+def _table(answer: dict[str, Any], arm: Arm, found: Scatter | None) -> RenderableType:
     evaluations = ranked(answer)
     changed = ", ".join(answer["truth"]["settings"])
     title = f"{answer['model']}, judged on {basis_words(answer['truth'])} per link and plane"
@@ -77,8 +146,18 @@ def _table(answer: dict[str, Any], arm: Arm) -> RenderableType:
         label = f"  {row.label}" + (f" [{row.unit}]" if row.unit else "")
         best = [literal(c.text, "bold green" if c.best else "") for c in row.cells]
         table.add_row(literal(label), *best)
-    evaluated = literal(f"Evaluated by {answer['truth']['backend']}.", "dim")
-    return Group(table, evaluated, literal(answer["verdict"], "bold"))
+    parts: list[RenderableType] = [table]
+    parts.append(literal(f"Evaluated by {answer['truth']['backend']}.", "dim"))
+    parts.append(literal(answer["verdict"], "bold"))
+    if found:
+        parts += ["", _scatter_table(found), literal(scatter_words(found), "bold")]
+    return Group(*parts)
+
+
+def _scatter_table(found: Scatter) -> RenderableType:
+    names, rows = list(found.wins), scatter_rows(found)
+    title = f"The same designs on {found.n} sampled arms: shares, medians (5 % .. 95 %)"
+    return plain_table(title, "", *names, rows=rows, numeric=range(1, 1 + len(names)))
 
 
 def heading(answer: Mapping[str, Any], evaluation: Mapping[str, Any]) -> str:

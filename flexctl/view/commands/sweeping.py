@@ -17,6 +17,7 @@ from flexctl.search import (
     Influence,
     Summaries,
     Sweep,
+    Variation,
     pareto_front,
     read_variation,
     summarise,
@@ -28,7 +29,7 @@ from flexctl.view.json.sweep import default_pareto, sweep_json
 from flexctl.view.options import SweepOptions
 from flexctl.view.output import Result, check_targets, notes, plain_table, progress
 from flexctl.view.provenance import as_text, integration, provenance
-from flexctl.view.request import judged_on, load_arm, load_gain_set
+from flexctl.view.request import judged_on, load_arm, load_gain_set, read_specs
 from flexctl.view.words.sweep import key_words, sweep_sentences
 
 _BY_CHANCE = 0.01  # greatest probability at which an influence is shown
@@ -43,7 +44,8 @@ def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Re
         require_arrow()
     arm = load_arm(model, options)
     designs = [load_gain_set(word, arm) for word in words]
-    vary, truth_vary = _specs("--vary", options.vary), _specs("--truth-vary", options.truth_vary)
+    vary = read_specs("--vary", options.vary)
+    truth_vary = read_specs("--truth-vary", options.truth_vary)
     pareto = _pareto(options.pareto)
     _check_figure(options.figure, [*vary.items(), *truth_vary.items()])
     named = options.metrics not in ("full", "linear")
@@ -62,7 +64,7 @@ def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Re
             ledger=options.ledger,
             many=options.yes,
             shapes=options.shapes,
-            progress=_teller(say),
+            progress=teller(say),
             **judged_on(options, arm, designs[0]),
         )
     summaries = summarise(found)
@@ -101,10 +103,10 @@ def _pareto(text: str | None) -> list[str]:
     return names
 
 
-def _check_figure(kind: str | None, specs: Sequence[tuple[str, str]]) -> None:
+def _check_figure(kind: str | None, specs: Sequence[tuple[str, str | Variation]]) -> None:
     """Refuse a curve or a map of what is no grid over one number or two."""
     wanted = {"curve": 1, "map": 2}.get(kind or "")
-    variations = [read_variation(key, spec) for key, spec in specs]
+    variations = [x if isinstance(x, Variation) else read_variation(key, x) for key, x in specs]
     several = [one for one in variations if one.sampled or len(one.numbers) > 1]
     if wanted and (len(several) != wanted or any(one.sampled for one in several)):
         numbers = "one number that varies" if wanted == 1 else "two numbers that vary"
@@ -112,19 +114,9 @@ def _check_figure(kind: str | None, specs: Sequence[tuple[str, str]]) -> None:
         raise InputError(f"--figure {kind}: expected a grid over {numbers}, got {got}")
 
 
-def _specs(option: str, texts: Sequence[str]) -> dict[str, str]:
-    specs: dict[str, str] = {}
-    for text in texts:
-        key, equals, spec = (part.strip() for part in text.partition("="))
-        if not (key and equals and spec):
-            raise InputError(f"{option}: expected KEY=SPEC, got {text!r}")
-        if key in specs:
-            raise InputError(f"{option}: expected each key once, got {key} twice")
-        specs[key] = spec
-    return specs
+def teller(say: Callable[[str], None]) -> Callable[[int, int, float | None], None]:
+    """Make what tells the progress of a sweep."""
 
-
-def _teller(say: Callable[[str], None]) -> Callable[[int, int, float | None], None]:
     def tell(done: int, of: int, left: float | None) -> None:
         say(f"{done} of {of} points" + (f", {_duration(left)} left" if left else ""))
 

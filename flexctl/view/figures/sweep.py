@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from flexctl.checks import Array
 from flexctl.search import QUANTILES, Limit, Sweep, pareto_front
 from flexctl.verdict import MORE_IS_BETTER
 from flexctl.view.figures.axes import legend_above
-from flexctl.view.figures.style import BAD, DASHES, MUTED, looks, new_figure, styled
+from flexctl.view.figures.style import BAD, DASHES, MUTED, Look, looks, new_figure, styled
 from flexctl.view.words.sweep import key_words, metric_words
 
 _ABSCISSA = "stability.spectral_abscissa"
@@ -30,7 +30,11 @@ _FEW = 12  # values of a number at which lines have markers
 
 @styled()
 def plot_sweep(
-    found: Sweep, kind: str | None = None, metrics: Sequence[str] = (), pareto: Sequence[str] = ()
+    found: Sweep,
+    kind: str | None = None,
+    metrics: Sequence[str] = (),
+    pareto: Sequence[str] = (),
+    looks_of: Mapping[str, Look] | None = None,
 ) -> Figure:
     """Draw a sweep.
 
@@ -45,21 +49,24 @@ def plot_sweep(
         Those drawn, of a map the first.
     pareto
         Metrics of the trade-off, of which two are drawn.
+    looks_of
+        How each gain set is drawn.
     """
+    given = looks_of or looks(found.designs)
     usual = _SHOWN if _SHOWN[0] in found.metrics else _LINEAR
     names = list(dict.fromkeys(metrics or usual))
     kind = kind or {1: "curve", 2: "map"}.get(len(varied(found)) if found.grid else 0, "histogram")
     match kind:
         case "curve":
-            return _curves(found, names)
+            return _curves(found, names, given)
         case "map":
             return _maps(found, names[0])
         case "pareto":
-            return _trade_off(found, pareto)
+            return _trade_off(found, pareto, given)
         case "parallel":
-            return _parallel(found, names)
+            return _parallel(found, names, given)
         case _:
-            return _histograms(found, names)
+            return _histograms(found, names, given)
 
 
 def varied(found: Sweep) -> list[int]:
@@ -156,10 +163,9 @@ def _edges(centres: Array) -> Array:
     return np.concatenate([[first], between, [last]])
 
 
-def _curves(found: Sweep, names: Sequence[str]) -> Figure:
+def _curves(found: Sweep, names: Sequence[str], given: Mapping[str, Look]) -> Figure:
     column, figure = _column(names, 7.2)
     (first,) = varied(found)
-    given = looks(found.designs)
     for axes, name in zip(column, names, strict=True):
         values = found.worst(name)
         for k, design in enumerate(found.designs):
@@ -200,9 +206,8 @@ def _column(names: Sequence[str], width: float) -> tuple[list[Axes], Figure]:
     return list(figure.subplots(len(names), 1, squeeze=False)[:, 0]), figure
 
 
-def _histograms(found: Sweep, names: Sequence[str]) -> Figure:
+def _histograms(found: Sweep, names: Sequence[str], given: Mapping[str, Look]) -> Figure:
     column, figure = _column(names, 7.2)
-    given = looks(found.designs)
     for axes, name in zip(column, names, strict=True):
         values = found.worst(name)
         finite = values[np.isfinite(values)]
@@ -237,13 +242,12 @@ def _label(design: str, values: Array) -> str:
     return f"{design} ({without} of {len(values)} points {why})" if without else design
 
 
-def _trade_off(found: Sweep, keys: Sequence[str]) -> Figure:
+def _trade_off(found: Sweep, keys: Sequence[str], given: Mapping[str, Look]) -> Figure:
     """Draw all points over two metrics, and joined those that no other beats."""
     figure = new_figure(7.2, 4.8)
     axes = figure.subplots()
     across, up = keys[:2]
     x, y = found.worst(across), found.worst(up)
-    given = looks(found.designs)
     drawn = np.isfinite(x) & np.isfinite(y) & found.done
     out = drawn & ~found.within
     axes.scatter(x[out], y[out], s=9.0, color=MUTED, alpha=0.5, label="unstable or beyond a limit")
@@ -270,7 +274,7 @@ def _better(key: str) -> str:
     return "more" if key in MORE_IS_BETTER else "less"
 
 
-def _parallel(found: Sweep, names: Sequence[str]) -> Figure:
+def _parallel(found: Sweep, names: Sequence[str], given: Mapping[str, Look]) -> Figure:
     """Draw a line for each point across axes of numbers and metrics, from least to greatest."""
     keys = varied(found)
     columns = [*(found.values[:, k] for k in keys), *(found.worst(name) for name in names)]
@@ -279,7 +283,7 @@ def _parallel(found: Sweep, names: Sequence[str]) -> Figure:
     axes = figure.subplots()
     heights = [_height(column, column) for column in columns]
     lines, places = np.column_stack(heights), [float(i) for i in range(len(columns))]
-    colours = [look.colour for look in looks(found.designs).values()]
+    colours = [given[name].colour for name in found.designs]
     for k in np.flatnonzero(found.done).tolist():
         if found.within[k]:
             axes.plot(places, lines[k], color=colours[found.design[k]], alpha=0.5, linewidth=0.8)

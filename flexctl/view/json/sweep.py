@@ -74,10 +74,10 @@ def _summary(one: Summaries) -> dict[str, Any]:
     return {
         "design": one.name,
         "judged": one.judged,
-        "stable": _share(one.stable),
-        "settled": one.settled and _share(one.settled),
-        "within": one.within and _share(one.within),
-        "failed": _share(one.failed),
+        "stable": share_json(one.stable),
+        "settled": one.settled and share_json(one.settled),
+        "within": one.within and share_json(one.within),
+        "failed": share_json(one.failed),
         "quantiles": {
             key: dict(zip(map(str, QUANTILES), x, strict=True)) for key, x in one.quantiles.items()
         },
@@ -89,5 +89,6 @@ def _summary(one: Summaries) -> dict[str, Any]:
     }
 
 
-def _share(one: Share) -> dict[str, Any]:
+def share_json(one: Share) -> dict[str, Any]:
+    """Write a share with its interval."""
     return {**asdict(one), "share": one.value}

@@ -1,0 +1,235 @@
+"""The same gain sets on the same sampled arms: how often each wins, fails, settles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.errors import ComputationError, InputError
+from flexctl.model import Arm, BasisChoice, Design, apply_settings, load_design, load_model
+from flexctl.records import Summary
+from flexctl.search.samples import Spec, Variation, read_table, read_variation
+from flexctl.search.statistics import Share, share, summarise
+from flexctl.search.study import BASES
+from flexctl.search.sweeps import Sweep, sweep
+from flexctl.verdict import with_baseline
+
+SAMPLES = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorstArm:
+    """The sampled arm on which a gain set does worst.
+
+    Attributes
+    ----------
+    sample
+        Its number, from 0.
+    values
+        Its numbers by key.
+    why
+        Why the gain set has no rank there: "unstable", or why the verdict failed; None where it has
+        one, and all other samples rank better.
+    arm
+        The arm as it is.
+    """
+
+    sample: int
+    values: dict[str, float]
+    why: str | None
+    arm: Arm = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Scatter(Summary):
+    """Verdicts on the same gain sets over the same sampled arms.
+
+    Attributes
+    ----------
+    sweep
+        All points: every gain set on every sample.
+    n
+        Number of samples.
+    wins
+        By gain set the share of samples on which it ranks first, as `compare` ranks.
+    failed, unstable, settled
+        Shares of the samples on which it has no full verdict, is unstable, and settles.
+    quantiles
+        By gain set and metric its values (3,) at `QUANTILES`, of every joint the worst.
+    worst
+        By gain set the arm on which it does worst.
+    """
+
+    sweep: Sweep = field(repr=False)
+    n: int
+    wins: Mapping[str, Share]
+    failed: Mapping[str, Share]
+    unstable: Mapping[str, Share]
+    settled: Mapping[str, Share]
+    quantiles: Mapping[str, Mapping[str, Array]] = field(repr=False)
+    worst: Mapping[str, WorstArm] = field(repr=False)
+
+    def _facts(self) -> dict[str, Any]:
+        shares = {name: f"{100 * one.value:.3g} %" for name, one in self.wins.items()}
+        return {"model": self.sweep.model, "n": self.n, "wins": shares}
+
+
+def scatter(
+    arm: Arm | str | Path,
+    designs: Sequence[Design | str | Path] | Design | str | Path,
+    numbers: Mapping[str, Spec | Variation] | str | Path,
+    *,
+    samples: int | None = None,
+    latin: int | None = None,
+    seed: int = 0,
+    baseline: bool = True,
+    jobs: int | None = None,
+    ledger: str | Path | None = None,
+    true_arm: Arm | str | Path | None = None,
+    truth_basis: BasisChoice | None = None,
+    design_basis: BasisChoice | None = None,
+    progress: Callable[[int, int, float | None], None] | None = None,
+) -> Scatter:
+    """Judge gain sets on the same sampled arms: numbers of the true arm scatter, the laws do not.
+
+    Parameters
+    ----------
+    arm, designs
+        The arm as the designs know it, and gain sets; names or paths too.
+    numbers
+        By key of the arm its distribution, as of `sweep`; or a CSV file of samples.
+    samples, latin, seed
+        How many are drawn, 100 by default, as of `sweep`.
+    baseline
+        Whether to judge a joint PD loop too, as `compare` does.
+    jobs, ledger, true_arm, truth_basis, design_basis, progress
+        As of `sweep`.
+
+    Raises
+    ------
+    InputError
+        As of `sweep`, and where no number scatters.
+    ComputationError
+        When it was interrupted before all gain sets were judged on a sample.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> found = flexctl.scatter(
+    ...     "single-link-hub", "hub-pd", {"payload.mass": "uniform(0.1, 0.3)"}, samples=2,
+    ...     baseline=False, jobs=1,
+    ... )
+    >>> found.wins["hub-pd"].count
+    2
+    """
+    arm = load_model(arm)
+    designs = [designs] if isinstance(designs, str | Path | Design) else designs
+    sets = [load_design(one) for one in designs]
+    sets = with_baseline(arm, sets) if baseline else sets
+    specs = read_table(numbers) if isinstance(numbers, str | Path) else dict(numbers)
+    for key in specs:
+        if key in BASES:
+            raise InputError(f"scatter: expected numbers of the arm, got {key}")
+    drawn = any(
+        read_variation(key, one).sampled for key, one in specs.items() if isinstance(one, str)
+    )
+    if drawn and samples is None and latin is None:
+        samples = SAMPLES
+    found = sweep(
+        arm,
+        sets,
+        {},
+        truth_vary=specs,
+        samples=samples,
+        latin=latin,
+        seed=seed,
+        jobs=jobs,
+        ledger=ledger,
+        true_arm=true_arm,
+        truth_basis=truth_basis,
+        design_basis=design_basis,
+        progress=progress,
+    )
+    return _summed_up(found, arm if true_arm is None else load_model(true_arm))
+
+
+def _summed_up(found: Sweep, arm: Arm) -> Scatter:
+    """Count who wins, fails and settles on the samples on which all gain sets are judged."""
+    count = len(found.designs)
+    whole = found.done.reshape(-1, count).all(axis=1)
+    n = int(whole.sum())
+    if not n:
+        raise ComputationError("scatter: interrupted before all designs were judged on a sample")
+    ranked = _ranks(found)
+    place = _place(found, ranked).reshape(-1, count)[whole]
+    first = np.where(np.isfinite(place).any(axis=1), place.argmin(axis=1), count)
+    judged = replace(found, done=np.repeat(whole, count))
+    summaries = {one.name: one for one in summarise(judged)}
+    wins = {name: share(first == k) for k, name in enumerate(found.designs)}
+    unstable = found.unstable.reshape(-1, count)[whole]
+    return Scatter(
+        sweep=found,
+        n=n,
+        wins=wins,
+        failed={name: one.failed for name, one in summaries.items()},
+        unstable={name: share(unstable[:, k]) for k, name in enumerate(found.designs)},
+        settled={name: one.settled for name, one in summaries.items() if one.settled},
+        quantiles={name: one.quantiles for name, one in summaries.items()},
+        worst={
+            name: _worst(found, arm, np.flatnonzero((found.design == k) & judged.done))
+            for k, name in enumerate(found.designs)
+        },
+    )
+
+
+def _ranks(found: Sweep) -> Array:
+    """Whether the gain set takes part in the ranking of each point (n,), as `compare` ranks."""
+    failed = np.array([k in found.failed for k in range(found.n_points)])
+    run = ~np.isnan(found.worst("tracking.tip_error_rms"))
+    return run & ~failed & (found.worst("stability.stable") > 0)
+
+
+def _place(found: Sweep, ranked: Array) -> Array:
+    """Places (n,) of all points in one ranking as by `Evaluation.rank_key`; infinite without."""
+    settles = np.isfinite(found.worst("residual.settling_time"))
+    saturates = found.worst("effort.saturated_seconds") > 0
+    residual, tracking, energy = (
+        found.worst(key)
+        for key in ("residual.tip_error_max", "tracking.tip_error_rms", "effort.energy")
+    )
+    order = np.lexsort((energy, tracking, residual, saturates, ~settles))
+    place = np.empty(found.n_points)
+    place[order] = np.arange(found.n_points)
+    return np.where(ranked, place, np.inf)
+
+
+def _worst(found: Sweep, arm: Arm, own: Array) -> WorstArm:
+    """Return the worst of the points of a gain set: fails, is the most unstable, or ranks last."""
+    ranked = _ranks(found)
+    place, growth = _place(found, ranked), found.worst("stability.spectral_abscissa")
+    lost, unstable = own[~ranked[own]], own[found.unstable[own]]
+    failed = [int(k) for k in lost if not found.unstable[k]]
+    why = None
+    if failed:
+        k = failed[0]
+        why = found.failed.get(k, "no verdict")
+    elif len(unstable):
+        k, why = int(unstable[growth[unstable].argmax()]), "unstable"
+    else:
+        k = int(own[place[own].argmax()])
+    values = dict(zip(found.keys, found.values[k].tolist(), strict=True))
+    settings = [
+        f"{key.removeprefix('truth.')}={'*' if scaled else ''}{values[key]!r}"
+        for key, scaled in zip(found.keys, found.scaled, strict=True)
+    ]
+    return WorstArm(
+        sample=k // len(found.designs),
+        values=values,
+        why=why,
+        arm=apply_settings(arm, settings, option="scatter"),
+    )

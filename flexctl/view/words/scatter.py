@@ -1,0 +1,87 @@
+"""Gain sets on scattered arms, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.search import CONFIDENCE, Scatter, Share
+from flexctl.view.words.numbers import listed
+
+_QUANTITIES = (
+    ("residual.tip_error_max", 1e3, "mm"),
+    ("residual.settling_time", 1.0, "s"),
+    ("tracking.tip_error_rms", 1e3, "mm"),
+    ("effort.peak", 1.0, "N m or N"),
+    ("stability.min_damping_ratio", 100.0, "%"),
+    ("margins.disk", 1.0, ""),
+    ("margins.common_delay_seconds", 1e3, "ms"),
+    ("stiffness.exact.path_alpha_upper", 100.0, "%"),
+)
+
+
+def scatter_words(found: Scatter) -> str:
+    """Say which gain set wins most often on the sampled arms, and which fail."""
+    return " ".join(scatter_sentences(found))
+
+
+def scatter_sentences(found: Scatter) -> Iterator[str]:
+    """Write who wins, and who is unstable, fails or does not settle, a sentence each."""
+    keys = listed([key.removeprefix("truth.") for key in found.sweep.keys])
+    best = max(found.wins, key=lambda name: found.wins[name].count)
+    if len(found.wins) > 1 and found.wins[best].count:
+        share = _share(found.wins[best])
+        yield f"On {found.n} arms with scattered {keys}, {best} ranks first on {share}."
+    else:
+        yield f"Judged on {found.n} arms with scattered {keys}."
+    for name in found.wins:
+        bad = [
+            f"{what} on {_share(one)}"
+            for what, one in (("unstable", found.unstable[name]), ("failed", found.failed[name]))
+            if one.count
+        ]
+        settled = found.settled.get(name)
+        if settled and settled.count < settled.of:
+            bad.append(f"settled only on {_share(settled)}")
+        if bad:
+            yield f"{name} is {listed(bad)}."
+    if found.sweep.interrupted:
+        yield "Interrupted: samples that not all designs were judged on do not count."
+
+
+def scatter_rows(found: Scatter) -> list[tuple[str, ...]]:
+    """Rows of a table: a label, and for each design its share or its quantiles."""
+    rows = [("ranks first", found.wins), ("settles", found.settled)]
+    rows += [("unstable", found.unstable), ("no verdict", found.failed)]
+    table = [
+        (label, *(_percent(own.get(name)) for name in found.wins))
+        for label, own in rows
+        if any(one.count for one in own.values())
+    ]
+    for key, factor, unit in _QUANTITIES:
+        quantiles = [factor * found.quantiles[name][key] for name in found.wins]
+        label = f"{key}" + (f" [{unit}]" if unit else "")
+        table.append((label, *map(_quantiles, quantiles)))
+    return table
+
+
+def _percent(one: Share | None) -> str:
+    return f"{100 * one.value:.3g} %" if one else "-"
+
+
+def _quantiles(values: Array) -> str:
+    """Write a median and, in brackets, the other quantiles."""
+    if np.isinf(values).all():
+        return "infinite"
+    low, median, high = ("infinite" if np.isinf(x) else f"{x:.3g}" for x in values)
+    return "-" if np.isnan(values).any() else f"{median} ({low} .. {high})"
+
+
+def _share(one: Share) -> str:
+    interval = f"{100 * one.low:.3g} to {100 * one.high:.3g} %"
+    return (
+        f"{one.count} of {one.of} ({100 * one.value:.3g} %, with {100 * CONFIDENCE:.0f} % "
+        f"confidence {interval})"
+    )

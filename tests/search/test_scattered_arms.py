@@ -1,0 +1,145 @@
+"""The same gain sets on the same sampled arms."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from flexctl import compare, evaluate, load_design, load_model, scatter, to_json
+from flexctl.control import design_controller
+from flexctl.errors import InputError
+from flexctl.loop import close_loop
+from flexctl.model import BasisChoice, model_text, with_value
+from flexctl.search import read_table
+from flexctl.search.scattered_arms import _summed_up
+from flexctl.verdict import metrics
+from flexctl.view.words.scatter import scatter_rows, scatter_words
+
+ARM, TRUTH = "single-link-hub", BasisChoice(kind="elements", order=2)
+
+
+@pytest.fixture(scope="module")
+def soft():
+    """A slower gain set than that of the catalogue, under another name."""
+    design = with_value(load_design("hub-pd"), "gains.Gp", 8.0)
+    return design.model_copy(update={"name": "soft"})
+
+
+@pytest.fixture(scope="module")
+def found(soft):
+    numbers = {"payload.mass": "uniform(0.05, 0.5)", "link1.EI.y": "normal(*1, *0.2)"}
+    how = {"samples": 8, "seed": 4, "jobs": 1, "truth_basis": TRUTH}
+    return scatter(ARM, ["hub-pd", soft], numbers, **how)
+
+
+def verdicts(found, soft, sample):
+    """Judge the designs made anew on the arm of a sample, as `compare` does."""
+    row = dict(zip(found.sweep.keys, found.sweep.values[3 * sample].tolist(), strict=True))
+    settings = {"payload.mass": row["truth.payload.mass"], "EI": row["truth.link1.EI.y"]}
+    arm = load_model(ARM)
+    EI = {"y": arm.links[0].EI["y"] * settings["EI"]}
+    link = arm.links[0].model_copy(update={"EI": EI})
+    payload = arm.payload.model_copy(update={"mass": settings["payload.mass"]})
+    truth = arm.model_copy(update={"links": (link,), "payload": payload})
+    return compare(ARM, ["hub-pd", soft], true_arm=truth, truth_basis=TRUTH)
+
+
+def test_each_sample_is_won_by_the_design_that_compare_ranks_first(found, soft):
+    winners = [verdicts(found, soft, k).ranking[0] for k in range(3)]
+    sweep = found.sweep
+    few = replace(
+        sweep,
+        values=sweep.values[:9],
+        design=sweep.design[:9],
+        metrics={key: x[:9] for key, x in sweep.metrics.items()},
+        done=sweep.done[:9],
+    )
+    wins = _summed_up(few, load_model(ARM)).wins
+    assert {name: one.count for name, one in wins.items()} == {
+        name: winners.count(name) for name in wins
+    }
+    assert set(wins) == {"hub-pd", "soft", "joint-pd"}
+    assert sum(one.count for one in found.wins.values()) == 8
+
+
+def test_the_worst_arm_is_a_file_that_gives_the_same_verdict(found, soft, tmp_path):
+    for name, design in (("hub-pd", "hub-pd"), ("soft", soft)):
+        worst = found.worst[name]
+        file = tmp_path / f"{name}.toml"
+        file.write_text(model_text(worst.arm, "the worst"))
+        arm = load_model(file)
+        assert arm.table() == worst.arm.table() | {"expect": {}} or arm.links == worst.arm.links
+        loop = close_loop(design_controller(ARM, design), arm, TRUTH)
+        verdict = metrics(evaluate(loop))
+        k = 3 * worst.sample + found.sweep.designs.index(name)
+        for key in ("residual.tip_error_max", "margins.disk", "effort.energy"):
+            assert found.sweep.metrics[key][k] == pytest.approx(verdict[key], rel=1e-9)
+
+
+def test_samples_without_a_verdict_are_the_worst_and_do_not_rank():
+    # the joint loop holds a payload against gravity by its stiffness alone: too heavy a one falls
+    masses = {"payload.mass": [0.1, 40.0]}
+    result = scatter("vertical-2r", "vertical-2r-pd", masses, baseline=False, jobs=1)
+    assert result.n == 2
+    assert result.worst["vertical-2r-pd"].sample == 1
+    assert result.worst["vertical-2r-pd"].why
+    assert result.wins["vertical-2r-pd"].count == 1
+    assert "on 1 of 2" in scatter_words(result)
+
+
+def test_samples_of_a_file(tmp_path):
+    file = tmp_path / "arms.csv"
+    file.write_text("payload.mass, link1.EI.y\n0.1,*0.9\n\n0.3,*1.1\n")
+    table = read_table(file)
+    assert table["payload.mass"].numbers == (0.1, 0.3)
+    assert not table["payload.mass"].scaled
+    assert table["link1.EI.y"].scaled
+    result = scatter(ARM, "hub-pd", file, baseline=False, jobs=1, truth_basis=TRUTH)
+    assert result.n == 2
+    np.testing.assert_array_equal(result.sweep.values, [[0.1, 0.9], [0.3, 1.1]])
+    with pytest.raises(InputError, match="as many as the table has rows, got 2 and 5"):
+        scatter(ARM, "hub-pd", file, samples=5)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "a row of keys and rows of numbers"),
+        ("payload.mass\n", "samples below the keys"),
+        ("payload.mass,payload.mass\n1,2\n", "each key once"),
+        ("payload.mass,\n1,2\n", "each key once"),
+        ("payload.mass,link1.EI\n1\n", "sample 1: expected 2 numbers, got 1"),
+        ("payload.mass\nheavy\n", "payload.mass: sample 1: expected a number, got 'heavy'"),
+        ("payload.mass\n1\nnan\n", "sample 2: expected a number"),
+        ("payload.mass\n1\n*1\n", "numbers or factors"),
+    ],
+)
+def test_a_file_of_samples_that_cannot_be_read_is_refused(tmp_path, text, expected):
+    file = tmp_path / "arms.csv"
+    file.write_text(text)
+    with pytest.raises(InputError, match=r"arms\.csv: .*" + expected):
+        read_table(file)
+    with pytest.raises(InputError, match=r"none\.csv: expected a CSV file"):
+        read_table(tmp_path / "none.csv")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ({"gains.Gp": "normal(1, 0.1)"}, "numbers of the arm, got gains.Gp"),
+        ({"elements": [1, 2]}, "numbers of the arm, got elements"),
+        ({"payload.weight": "normal(1, 0.1)"}, "weight"),
+        ({}, "at least one number"),
+    ],
+)
+def test_only_numbers_of_the_arm_scatter(numbers, expected):
+    with pytest.raises(InputError, match=expected):
+        scatter(ARM, "hub-pd", numbers, jobs=1)
+
+
+def test_a_scatter_is_told_in_every_form(found):
+    answer = to_json(found)
+    assert set(answer) >= {"n", "wins", "failed", "quantiles", "worst"}
+    rows = scatter_rows(found)
+    assert all(len(row) == 4 for row in rows)
+    assert "ranks first" in scatter_words(found)

@@ -1,0 +1,126 @@
+"""Sweeps and scatter on the command line: files, figures, refusals."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+import xarray as xr
+from pyarrow import parquet
+
+ARM = "single-link-hub"
+GRID = ["--vary", "gains.Gp=10:60:3", "--vary", "gains.Gv=0.2:6:3", "--metrics", "linear"]
+SCATTER = ["--truth-vary", "payload.mass=uniform(0.1,0.4)", "--samples", "5"]
+JOBS = ["--jobs", "1", "--truth-elements", "2"]
+
+
+@pytest.mark.parametrize(
+    ("varied", "kind"),
+    [
+        (GRID, "map"),
+        (GRID, "pareto"),
+        (GRID, "parallel"),
+        (GRID, "histogram"),
+        (["--vary", "gains.Gp=-5:60:5", "--metrics", "linear"], "curve"),
+        (SCATTER, "histogram"),
+        (SCATTER, "parallel"),
+    ],
+)
+def test_figures(flexctl, tmp_path, varied, kind):
+    limits = ["--limit", "stability.min_damping_ratio>=0.0085"]
+    file = tmp_path / "f.svg"
+    words = [ARM, "hub-pd", *varied, *JOBS, *limits, "--figure", kind, "--plot", file]
+    said = flexctl("sweep", *words)
+    assert said.status == 0, said.err
+    assert "stable and keeps stability.min_damping_ratio >= 0.0085" in said.out
+    assert file.stat().st_size > 5000
+
+
+def test_files_hold_the_same_numbers_with_units(flexctl, tmp_path):
+    files = {kind: tmp_path / f"t.{kind}" for kind in ("json", "csv", "nc", "parquet")}
+    for file in files.values():
+        assert flexctl("sweep", ARM, "hub-pd", *GRID, *JOBS, "--out", file).status == 0
+    answer = json.loads(files["json"].read_text())
+    table = parquet.read_table(files["parquet"])
+    assert table.schema.field("gains.Gp").metadata[b"unit"] == b"N m/rad"
+    assert json.loads(table.schema.metadata[b"provenance"])["command"]
+    key = "stability.spectral_abscissa"
+    told = [point["metrics"][key] for point in answer["points"]]
+    assert table.column(key).to_pylist() == told
+    rows = files["csv"].read_text().splitlines()
+    assert len(rows) == 1 + len(told) == 10
+    with xr.open_dataset(files["nc"]) as data:
+        np.testing.assert_array_equal(data[key].transpose(..., "design").values.ravel(), told)
+        assert data[key].attrs["units"] == "1/s"
+    assert answer["pareto"][0]["point"] in range(9)
+    assert answer["pareto_metrics"] == [key, "stability.min_damping_ratio"]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([*GRID, "--figure", "curve"], "a grid over one number that varies, got 2"),
+        ([*SCATTER, "--figure", "map"], "a grid over two numbers that vary, got samples"),
+        ([*GRID, "--pareto", "margins.disk"], "two or more different metrics"),
+        ([*GRID, "--pareto", "margins.disc,effort.peak"], "nearest: margins.disk"),
+        ([*GRID, "--limit", "margins.disk"], "METRIC>=NUMBER"),
+        ([*GRID, "--out", "t.txt"], "a file ending in"),
+        ([*GRID, "--shapes", "new"], "new"),
+        (["--truth-vary", "gains.Gp=1,2"], "numbers of the arm, got gains.Gp of the design"),
+        (["--vary", "gains.Gp"], "KEY=SPEC or a CSV file"),
+        (["--vary", "gains.Gp=1,2", "--vary", "gains.Gp=3"], "each key once"),
+        (["--vary", "none.csv"], "expected a CSV file"),
+        ([*GRID, "--truth-model", "theodore-ghosal-rrp"], "expected 1 links as"),
+        (["--vary", "payload.mass=normal(1,0.1)"], "a number of samples"),
+        (["--vary", "gains.Gp=1:2:100000", "--vary", "gains.Gv=1:2:10000"], "1,000,000,000"),
+    ],
+)
+def test_bad_words_are_one_line(flexctl, words, expected):
+    said = flexctl("sweep", ARM, "hub-pd", *words)
+    assert said.status == 2
+    assert expected in said.err
+    assert said.err.count("\n") <= 1 or "Usage" in said.err
+
+
+def test_without_arrow_a_parquet_file_is_refused_before_anything_is_judged(
+    flexctl, monkeypatch, tmp_path
+):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    said = flexctl("sweep", ARM, "hub-pd", *GRID, "--out", tmp_path / "t.parquet")
+    assert said.status == 2
+    assert "pip install 'flexctl[parquet]'" in said.err
+
+
+def test_compare_tells_shares_and_keeps_the_worst_arms(flexctl, tmp_path):
+    words = ["compare", ARM, "hub-pd", *JOBS[2:], "--no-baseline"]
+    scatter = ["--jobs", "1", "--scatter", "payload.mass=uniform(0.1,0.3)", "--samples", "3"]
+    kept = ["--worst", tmp_path / "worst", "--report", tmp_path / "r.html", "--json"]
+    answer = json.loads(flexctl(*words, *scatter, *kept).out)
+    assert answer["scatter"]["n"] == answer["scatter"]["wins"]["hub-pd"] == 3
+    assert answer["scatter"]["failed"] == {"hub-pd": 0}
+    quantiles = answer["scatter"]["quantiles"]["hub-pd"]["residual.tip_error_max"]
+    assert quantiles["0.05"] <= quantiles["0.5"] <= quantiles["0.95"]
+    worst = answer["scatter"]["worst"]["hub-pd"]
+    page = (tmp_path / "r.html").read_text()
+    assert "On 3 sampled arms" in page
+    assert worst["file"] in page
+    own = ["--truth-model", tmp_path / "worst" / worst["file"], "--json"]
+    told = json.loads(flexctl(*words, *own).out)["evaluations"][0]
+    assert told["residual"]["tip_error_max"] == pytest.approx(quantiles["0.95"], rel=1e-9)
+    assert flexctl("simulate", ARM, "hub-pd", *own[:2]).status == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--samples", "3"], "--scatter: expected KEY=SPEC"),
+        (["--scatter", "payload.mass"], "expected KEY=SPEC or a CSV file"),
+        (["--scatter", "payload.mass=normal(1)"], "a mean and a deviation"),
+        (["--scatter", "payload.mass=normal(1,0.1)", "--worst", "/proc/no/where"], "a folder"),
+    ],
+)
+def test_bad_words_of_scatter_are_refused(flexctl, words, expected):
+    said = flexctl("compare", ARM, "hub-pd", *words)
+    assert said.status == 2
+    assert expected in said.err
