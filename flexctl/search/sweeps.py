@@ -19,6 +19,7 @@ from flexctl.loop import Setup
 from flexctl.model import Arm, BasisChoice, Design, check_design, load_design, load_model, nearest
 from flexctl.plant import record_digest, source_digest
 from flexctl.records import Summary
+from flexctl.search.cluster import Cluster
 from flexctl.search.ledger import Ledger, Row
 from flexctl.search.samples import Points, Spec, make_points
 from flexctl.search.study import Study
@@ -130,6 +131,7 @@ def sweep(
     seed: int = 0,
     metrics: str | Sequence[str] = "full",
     jobs: int | None = None,
+    scheduler: str | None = None,
     ledger: str | Path | None = None,
     many: bool = False,
     true_arm: Arm | str | Path | None = None,
@@ -155,6 +157,9 @@ def sweep(
         "full", "linear" (the poles of the loop at rest at its final pose) or names of metrics.
     jobs
         Processes; by default one on each core.
+    scheduler
+        Address of a Dask scheduler, such as ``tcp://host:8786``, whose workers judge instead of
+        processes here; needs the extras ``flexctl[cluster]``.
     ledger
         File that keeps what is judged, where a sweep that was interrupted or killed goes on.
     many
@@ -205,12 +210,15 @@ def sweep(
     study = Study(setup=setup, designs=sets, scaled=scaled, full=full, content=content)
     for one in points.variations:
         study.check(one.key, one.some)
+    if scheduler is not None and jobs is not None:
+        raise InputError(f"jobs: expected none with a scheduler, got {jobs}")
+    cluster = Cluster(scheduler) if scheduler is not None else None
     label = {"model": arm.name, "designs": [one.name for one in sets], "keys": list(points.keys)}
     jobs = _cores() if jobs is None else jobs
     with Ledger(Path(ledger) if ledger else None, content, label) as book:
         known = book.points()
         begin = time.monotonic()
-        rate = _judge_all(study, points, n, known, book, jobs, progress)
+        rate = _judge_all(study, points, n, known, book, cluster or jobs, progress)
         return _result(
             study,
             points,
@@ -221,7 +229,7 @@ def sweep(
             others=book.others,
             seconds=time.monotonic() - begin,
             rate=rate,
-            jobs=jobs,
+            jobs=len(cluster.workers) if cluster else jobs,
         )
 
 
@@ -253,16 +261,18 @@ def _judge_all(
     n: int,
     known: set[int],
     book: Ledger,
-    jobs: int,
+    workers: Cluster | int,
     progress: Callable[[int, int, float | None], None] | None,
 ) -> float | None:
     """Judge the points that are not known and store them; return points a second."""
     count, left = len(study.designs), n - len(known)
-    size = max(1, min(_CHUNK[study.full], -(-left // (4 * jobs))))
+    size = _CHUNK[study.full]
+    if isinstance(workers, int):  # tasks of a cluster cost more
+        size = max(1, min(size, -(-left // (4 * workers))))
     tasks = _tasks(points, count, (k for k in range(n) if k not in known), size)
     done, first = 0, None
     try:
-        for rows in _run(study, tasks, jobs):
+        for rows in _run(study, tasks, workers):
             book.add(rows)
             done += len(rows)
             now = time.monotonic()
@@ -288,14 +298,16 @@ def _tasks(points: Points, count: int, which: Iterator[int], size: int) -> Itera
         yield [(k, points.at(k // count)) for k in chunk]
 
 
-def _run(study: Study, tasks: Iterator[Task], jobs: int) -> Iterator[list[Row]]:
-    if jobs == 1:
+def _run(study: Study, tasks: Iterator[Task], workers: Cluster | int) -> Iterator[list[Row]]:
+    if isinstance(workers, Cluster):
+        return workers.judge(study, tasks)
+    if workers == 1:
         return (_judge(study, task) for task in tasks)
     import joblib  # takes a tenth of a second, which other searches need not spend
 
-    with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
-        workers: Any = joblib.Parallel(return_as="generator_unordered")
-        return workers(joblib.delayed(_judge)(study, task) for task in tasks)
+    with joblib.parallel_config("loky", n_jobs=workers, inner_max_num_threads=1):
+        pool: Any = joblib.Parallel(return_as="generator_unordered")
+        return pool(joblib.delayed(_judge)(study, task) for task in tasks)
 
 
 def _judge(study: Study, task: Task) -> list[Row]:

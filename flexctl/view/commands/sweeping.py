@@ -38,6 +38,7 @@ def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Re
             seed=options.seed,
             metrics=options.metrics,
             jobs=options.jobs,
+            scheduler=options.scheduler,
             ledger=options.ledger,
             many=options.yes,
             progress=_teller(say),
