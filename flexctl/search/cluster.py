@@ -207,17 +207,17 @@ class Cluster:
 
     def _answers(self, client: Any, ended: list[Any]) -> Iterator[list[Row]]:
         """Rows of the tasks that have some; of those whose workers died there is nothing."""
-        for future in ended:
-            if future.status == "error":
-                self._raise(future.exception())
-        # those without a result are left out, also if their worker dies just now
-        for worker, rows in client.gather(
-            [one for one in ended if one.status == "finished"], errors="skip"
-        ):
-            self._meet(worker)
-            yield rows
         if any(future.cancelled() for future in ended):
             raise _lost(self.address)
+        with _reaching(self.address):
+            errors = [future.exception() for future in ended if future.status == "error"]
+            # those whose worker dies just now, once too often, are skipped
+            found = client.gather([one for one in ended if one.status == "finished"], "skip")
+        for error in errors:
+            self._raise(error)
+        for worker, rows in found:
+            self._meet(worker)
+            yield rows
 
     def _raise(self, error: Exception) -> None:
         """Raise the error of a task, unless its workers died of it."""
@@ -255,7 +255,8 @@ class _Crew:
         if now > self._asked + _EVERY:
             if self._client.status != "running":
                 raise _lost(self._address)
-            self._size, self._asked = len(self._client.nthreads()), now
+            with _reaching(self._address):
+                self._size, self._asked = len(self._client.nthreads()), now
             if self._size:
                 self._seen = now
             elif now > self._seen + _PATIENCE:
@@ -276,6 +277,14 @@ def _some(ended: queue.SimpleQueue[Any]) -> list[Any]:
 
 def _lost(address: str) -> ComputationError:
     return ComputationError(f"{address}: the scheduler is gone")
+
+
+@contextlib.contextmanager
+def _reaching(address: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _lost(address) from error
 
 
 def _why(error: BaseException | None) -> str:
@@ -300,17 +309,22 @@ def _in_a_thread(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
 @contextlib.contextmanager
 def _silent() -> Iterator[None]:
     """Keep what Dask logs of lost workers and schedulers from standard error: it is said here."""
-    talkers = [logging.getLogger(name) for name in _TALKERS]
-    before = [(talker, talker.level) for talker in talkers]
+    talkers = [
+        one
+        for name, one in logging.root.manager.loggerDict.items()
+        if name.partition(".")[0] in _TALKERS
+        and isinstance(one, logging.Logger)
+        and not one.disabled
+    ]
     for talker in talkers:
-        talker.setLevel(logging.CRITICAL + 1)
+        talker.disabled = True
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module="distributed")
             yield
     finally:
-        for talker, level in before:
-            talker.setLevel(level)
+        for talker in talkers:
+            talker.disabled = False
 
 
 def _warn(message: str) -> None:
