@@ -25,7 +25,7 @@ import numpy as np
 import scipy
 
 from flexctl.errors import ComputationError, FlexctlError, FlexctlWarning, InputError
-from flexctl.plant import backend, source_digest
+from flexctl.plant import source_digest, why_not_compiled
 from flexctl.search.ledger import Row
 from flexctl.search.study import Study, Values
 
@@ -55,12 +55,12 @@ class _Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Worker:
-    """A process that judges: on which machine, with what it computes, and whether compiled."""
+    """A process that judges: on which machine, with what, and why not compiled, or "" if it is."""
 
     host: str
     process: int
     versions: str
-    backend: str
+    why_slow: str
 
 
 def judge_chunk(sources: str, study: bytes, chunk: Chunk) -> tuple[Worker, list[Row]]:
@@ -70,6 +70,8 @@ def judge_chunk(sources: str, study: bytes, chunk: Chunk) -> tuple[Worker, list[
     ------
     InputError
         When the worker has another flexctl than its client, or does two tasks at once.
+    ComputationError
+        When an error arises that is no result.
     """
     from distributed import get_worker
 
@@ -82,10 +84,15 @@ def judge_chunk(sources: str, study: bytes, chunk: Chunk) -> tuple[Worker, list[
             f"worker {host}: expected one thread (dask worker --nthreads 1 --nworkers {threads}), "
             f"got {threads}"
         )
-    judge = pickle.loads(study).judge
-    rows = [judge(point, values) for point, values in chunk]
+    try:
+        judge = pickle.loads(study).judge
+        rows = [judge(point, values) for point, values in chunk]
+    except Exception as error:  # as text: a client waits for ever for one that cannot be pickled
+        what = f"internal error, {type(error).__name__}: {_first_line(error)}"
+        raise ComputationError(f"worker {host}: {what}") from error
     # only now it is known whether the compiler works
-    return Worker(host=host, process=os.getpid(), versions=_versions(), backend=backend()), rows
+    slow = why_not_compiled()
+    return Worker(host=host, process=os.getpid(), versions=_versions(), why_slow=slow), rows
 
 
 def _versions() -> str:
@@ -234,8 +241,11 @@ class Cluster:
         if worker in self.workers:
             return
         self.workers.add(worker)
-        if not worker.backend.startswith("compiled"):
-            _warn(f"worker {worker.host}: {worker.backend}")
+        if worker.why_slow:
+            _warn(
+                f"worker {worker.host}: not compiled ({worker.why_slow}): full verdicts take many "
+                "times as long"
+            )
         if worker.versions != _versions():
             _warn(
                 f"worker {worker.host}: {worker.versions}, but {_versions()} here: last digits "
