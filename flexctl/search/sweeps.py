@@ -173,7 +173,7 @@ def sweep(
     ------
     InputError
         When something is given that cannot be: a key of no number, a distribution without its
-        numbers, a ledger of another sweep.
+        numbers, a ledger of another sweep, a scheduler that does not answer.
 
     Examples
     --------
