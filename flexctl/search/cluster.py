@@ -220,11 +220,11 @@ class Cluster:
             errors = [future.exception() for future in ended if future.status == "error"]
             # those whose worker dies just now, once too often, are skipped
             found = client.gather([one for one in ended if one.status == "finished"], "skip")
-        for error in errors:
-            self._raise(error)
         for worker, rows in found:
             self._meet(worker)
             yield rows
+        for error in errors:
+            self._raise(error)
 
     def _raise(self, error: Exception) -> None:
         """Raise the error of a task, unless its workers died of it."""

@@ -152,11 +152,13 @@ def test_what_is_no_scheduler_is_refused_in_time(monkeypatch, tmp_path, greeting
     assert _sweep(2, metrics="linear", jobs=1, ledger=file).resumed == 2
 
 
-def test_where_nothing_listens_the_system_says_why(monkeypatch):
+def test_where_nothing_listens_it_is_said(monkeypatch):
     monkeypatch.setattr(cluster, "_PATIENCE", 2.0)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    with pytest.raises(InputError, match="expected a Dask scheduler, got Connection refused"):
+    # the second if the time runs out within an attempt
+    said = "expected a Dask scheduler, got (Connection refused|no answer)"
+    with pytest.raises(InputError, match=said):
         _sweep(2, scheduler=f"tcp://127.0.0.1:{port}")
 
 
