@@ -19,6 +19,7 @@ from flexctl.plant.library_cache import (
     processor,
     record_digest,
     source_digest,
+    why_not_compiled,
 )
 from flexctl.plant.linearisation import LinearPlant, linear_model, linearise
 from flexctl.plant.modal_analysis import (
@@ -86,6 +87,7 @@ __all__ = [
     "source_digest",
     "state_space",
     "tip_loads",
+    "why_not_compiled",
     "why_out_of_range",
     "why_too_steep",
 ]

@@ -89,6 +89,7 @@ def scatter(
     seed: int = 0,
     baseline: bool = True,
     jobs: int | None = None,
+    scheduler: str | None = None,
     ledger: str | Path | None = None,
     true_arm: Arm | str | Path | None = None,
     truth_basis: BasisChoice | None = None,
@@ -107,7 +108,7 @@ def scatter(
         How many are drawn, 100 by default, as of `sweep`.
     baseline
         Whether to judge a joint PD loop too, as `compare` does.
-    jobs, ledger, true_arm, truth_basis, design_basis, progress
+    jobs, scheduler, ledger, true_arm, truth_basis, design_basis, progress
         As of `sweep`.
 
     Raises
@@ -149,6 +150,7 @@ def scatter(
         latin=latin,
         seed=seed,
         jobs=jobs,
+        scheduler=scheduler,
         ledger=ledger,
         true_arm=true_arm,
         truth_basis=truth_basis,

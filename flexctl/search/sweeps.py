@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +28,7 @@ from flexctl.model import (
 )
 from flexctl.plant import ShapeChange, record_digest, source_digest
 from flexctl.records import Summary
+from flexctl.search.cluster import Cluster
 from flexctl.search.ledger import Ledger, Row
 from flexctl.search.limits import Limit, read_limit
 from flexctl.search.samples import Points, Spec, Variation, make_points
@@ -168,6 +169,7 @@ def sweep(
     metrics: str | Sequence[str] = "full",
     limits: Sequence[str] = (),
     jobs: int | None = None,
+    scheduler: str | None = None,
     ledger: str | Path | None = None,
     many: bool = False,
     shapes: ShapesChoice = "kept",
@@ -198,6 +200,9 @@ def sweep(
         all of them.
     jobs
         Processes; by default one on each core.
+    scheduler
+        Address of a Dask scheduler, such as ``tcp://host:8786``, whose workers judge instead of
+        processes here; needs the extras ``flexctl[cluster]``.
     ledger
         File that keeps what is judged, where a sweep that was interrupted or killed goes on.
     many
@@ -214,7 +219,7 @@ def sweep(
     ------
     InputError
         When something is given that cannot be: a key of no number, a distribution without its
-        numbers, a ledger of another sweep.
+        numbers, a ledger of another sweep, a scheduler that does not answer.
 
     Examples
     --------
@@ -261,12 +266,15 @@ def sweep(
         content=content,
     )
     study.check()
+    if scheduler is not None and jobs is not None:
+        raise InputError(f"jobs: expected none with a scheduler, got {jobs}")
+    cluster = Cluster(scheduler) if scheduler is not None else None
     label = {"model": arm.name, "designs": [one.name for one in sets], "keys": list(points.keys)}
     jobs = _cores() if jobs is None else jobs
     with Ledger(Path(ledger) if ledger else None, content, label) as book:
         known = book.points()
         begin = time.monotonic()
-        rate = _judge_all(study, points, n, known, book, jobs, progress)
+        rate = _judge_all(study, points, n, known, book, cluster or jobs, progress)
         return _result(
             study,
             points,
@@ -278,7 +286,7 @@ def sweep(
             others=book.others,
             seconds=time.monotonic() - begin,
             rate=rate,
-            jobs=jobs,
+            jobs=len(cluster.workers) if cluster else jobs,
         )
 
 
@@ -318,18 +326,24 @@ def _judge_all(
     n: int,
     known: set[int],
     book: Ledger,
-    jobs: int,
+    workers: Cluster | int,
     progress: Callable[[int, int, float | None], None] | None,
 ) -> float | None:
     """Judge the points that are not known and store them; return points a second."""
     count, left = len(study.designs), n - len(known)
-    size = max(1, min(_CHUNK[study.full], -(-left // (4 * jobs))))
+    size = _CHUNK[study.full]
     which = np.setdiff1d(np.arange(n), list(known), assume_unique=True)
-    chunks = _chunks(which, study.equations(points.values)[which] if left else which, size, jobs)
+    equations = study.equations(points.values)[which] if left else which
+    if isinstance(workers, int):
+        size = max(1, min(size, -(-left // (4 * workers))))
+        chunks = _chunks(which, equations, size, workers)
+    else:  # tasks of a cluster cost more
+        order = which[np.argsort(equations, kind="stable")]
+        chunks = [order[i : i + size] for i in range(0, left, size)]
     tasks = ([(k, points.at(k // count)) for k in chunk.tolist()] for chunk in chunks)
     done, first = 0, None
     try:
-        for rows in _run(study, tasks, jobs):
+        for rows in _run(study, tasks, workers):
             book.add(rows)
             done += len(rows)
             now = time.monotonic()
@@ -366,14 +380,16 @@ def _chunks(points: Array, equations: Array, size: int, jobs: int) -> list[Array
     return [chunk for *_, chunk in sorted(found, key=lambda one: one[:3])]
 
 
-def _run(study: Study, tasks: Iterable[Task], jobs: int) -> Iterator[list[Row]]:
-    if jobs == 1:
+def _run(study: Study, tasks: Iterator[Task], workers: Cluster | int) -> Iterator[list[Row]]:
+    if isinstance(workers, Cluster):
+        return workers.judge(study, tasks)
+    if workers == 1:
         return (_judge(study, task) for task in tasks)
     import joblib  # takes a tenth of a second, which other searches need not spend
 
-    with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
-        workers: Any = joblib.Parallel(return_as="generator_unordered")
-        return workers(joblib.delayed(_judge)(study, task) for task in tasks)
+    with joblib.parallel_config("loky", n_jobs=workers, inner_max_num_threads=1):
+        pool: Any = joblib.Parallel(return_as="generator_unordered")
+        return pool(joblib.delayed(_judge)(study, task) for task in tasks)
 
 
 def _judge(study: Study, task: Task) -> list[Row]:

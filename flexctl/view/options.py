@@ -195,6 +195,9 @@ class SampledOptions(LoopOptions):
     jobs: int | None = _option(
         "--jobs", "N", "Processes; default: one on each core.", type=click.IntRange(min=1)
     )
+    scheduler: str | None = _option(
+        "--scheduler", "ADDRESS", "Judge on a Dask cluster instead, such as tcp://host:8786."
+    )
     ledger: Path | None = _option(
         "--ledger", "FILE", "Keeps what is judged; the same command goes on from it."
     )

@@ -79,7 +79,7 @@ def compare_designs(options: CompareOptions, model: str, words: Sequence[str]) -
 
 def _check_scatter(options: CompareOptions) -> None:
     """Refuse options of samples without --scatter, and a folder that cannot be written to."""
-    given = options.samples, options.latin, options.ledger, options.worst
+    given = options.samples, options.latin, options.ledger, options.worst, options.scheduler
     if any(given) and not options.scatter:
         raise InputError("--scatter: expected KEY=SPEC with options of samples, got none")
     folder = options.worst
@@ -105,6 +105,7 @@ def _scatter(
         seed=options.seed,
         baseline=not options.no_baseline,
         jobs=options.jobs,
+        scheduler=options.scheduler,
         ledger=options.ledger,
         progress=teller(say),
         **judged,

@@ -61,6 +61,7 @@ def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Re
             metrics=[*options.metrics.split(","), *pareto] if named else options.metrics,
             limits=options.limits,
             jobs=options.jobs,
+            scheduler=options.scheduler,
             ledger=options.ledger,
             many=options.yes,
             shapes=options.shapes,
