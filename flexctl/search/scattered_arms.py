@@ -95,6 +95,7 @@ def scatter(
     truth_basis: BasisChoice | None = None,
     design_basis: BasisChoice | None = None,
     progress: Callable[[int, int, float | None], None] | None = None,
+    interrupted: Callable[[], None] | None = None,
 ) -> Scatter:
     """Judge gain sets on the same sampled arms: numbers of the true arm scatter, the laws do not.
 
@@ -108,7 +109,7 @@ def scatter(
         How many are drawn, 100 by default, as of `sweep`.
     baseline
         Whether to judge a joint PD loop too, as `compare` does.
-    jobs, scheduler, ledger, true_arm, truth_basis, design_basis, progress
+    jobs, scheduler, ledger, true_arm, truth_basis, design_basis, progress, interrupted
         As of `sweep`.
 
     Raises
@@ -156,6 +157,7 @@ def scatter(
         truth_basis=truth_basis,
         design_basis=design_basis,
         progress=progress,
+        interrupted=interrupted,
     )
     return _summed_up(found, arm if true_arm is None else load_model(true_arm))
 

@@ -177,6 +177,7 @@ def sweep(
     truth_basis: BasisChoice | None = None,
     design_basis: BasisChoice | None = None,
     progress: Callable[[int, int, float | None], None] | None = None,
+    interrupted: Callable[[], None] | None = None,
 ) -> Sweep:
     """Judge gain sets at many values of numbers of arm and design.
 
@@ -214,6 +215,8 @@ def sweep(
         As of `compare`.
     progress
         Called with the number of points judged, of all, and the seconds left, None if not known.
+    interrupted
+        Called once an interrupt (Ctrl-C) has ended the judging; what is judged is returned.
 
     Raises
     ------
@@ -274,7 +277,12 @@ def sweep(
     with Ledger(Path(ledger) if ledger else None, content, label) as book:
         known = book.points()
         begin = time.monotonic()
-        rate = _judge_all(study, points, n, known, book, cluster or jobs, progress)
+        try:
+            rate = _judge_all(study, points, n, known, book, cluster or jobs, progress)
+        except KeyboardInterrupt:  # what is done is kept
+            rate = None
+            if interrupted:
+                interrupted()
         return _result(
             study,
             points,
@@ -342,17 +350,14 @@ def _judge_all(
         chunks = [order[i : i + size] for i in range(0, left, size)]
     tasks = ([(k, points.at(k // count)) for k in chunk.tolist()] for chunk in chunks)
     done, first = 0, None
-    try:
-        for rows in _run(study, tasks, workers):
-            book.add(rows)
-            done += len(rows)
-            now = time.monotonic()
-            first = first or (now, done)
-            rate = _rate(first, now, done)
-            if progress:
-                progress(n - left + done, n, (left - done) / rate if rate else None)
-    except KeyboardInterrupt:  # what is done is kept
-        pass
+    for rows in _run(study, tasks, workers):
+        book.add(rows)
+        done += len(rows)
+        now = time.monotonic()
+        first = first or (now, done)
+        rate = _rate(first, now, done)
+        if progress:
+            progress(n - left + done, n, (left - done) / rate if rate else None)
     return _rate(first, time.monotonic(), done) if first else None
 
 

@@ -85,13 +85,17 @@ def _add(name: str, function: str, record: type[CliOptions], words: Sequence[Any
     """Add a command, which imports what it needs when it runs."""
 
     def compute(**given: Any) -> int:
-        """Check the options, compute, hand over; 0, or 1 where a requirement does not hold."""
+        """Check the options, compute, hand over; return the status."""
         module, _, of = function.partition(".")
         arguments = [given.pop(word.name) for word in words]
         options = record(**given)
         requirements = read_requirements(options.require)
         command = getattr(import_module(f"flexctl.view.commands.{module}"), of)
-        return NOT_MET if deliver(command(options, *arguments), options, requirements) else DONE
+        result = command(options, *arguments)
+        unmet = deliver(result, options, requirements)
+        if result.incomplete:
+            return INTERRUPTED if signalled.is_set() else FAILED
+        return NOT_MET if unmet else DONE
 
     params = [*words, *click_options(record)]
     cli.add_command(click.Command(name, params=params, callback=compute, help=record.__doc__))

@@ -45,6 +45,16 @@ class _Watch:
             end()
 
 
+_watches = list[_Watch]()
+
+
+def heeded() -> None:
+    """Say that the interrupt has arrived: the command ends in its own time, or at the next one."""
+    for watch in _watches:
+        watch.over.set()
+        watch.raising = True
+
+
 @contextlib.contextmanager
 def heard(end: Callable[[], None], *, last: bool) -> Iterator[None]:
     """Within, an interrupt raises KeyboardInterrupt, again if it was lost, and at last calls `end`.
@@ -63,11 +73,13 @@ def heard(end: Callable[[], None], *, last: bool) -> Iterator[None]:
     before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     thread = threading.Thread(target=watch.watch, args=(reading, end), daemon=True)
     thread.start()
+    _watches.append(watch)
     signal.signal(signal.SIGINT, watch.handle)
     try:
         yield
     finally:
         watch.over.set()
+        _watches.remove(watch)
         signal.set_wakeup_fd(before)
         leaving = last and not watch.raising
         signal.signal(signal.SIGINT, signal.SIG_IGN if leaving else signal.default_int_handler)

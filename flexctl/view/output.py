@@ -44,6 +44,8 @@ class Result:
         Describes what the answer was made of.
     writers
         Further formats of --out by suffix; .json is always there.
+    incomplete
+        Whether not all was computed that was asked for: an interrupt, a lost cluster.
     """
 
     answer: Mapping[str, Any]
@@ -51,6 +53,7 @@ class Result:
     figure: Callable[[], Figure] | None = None
     writers: Mapping[str, Callable[[Path], None]] = field(default_factory=dict)
     provenance: Callable[[], Mapping[str, Any]] = dict
+    incomplete: bool = False
 
 
 def deliver(result: Result, options: CliOptions, requirements: Sequence[Requirement]) -> int:

@@ -15,6 +15,7 @@ from flexctl.verdict import TOLERANCE as COMPARED
 from flexctl.verdict import Comparison, compare
 from flexctl.view.commands.sweeping import teller
 from flexctl.view.comparison_rows import metric_rows, rank_of, ranked, why_unranked
+from flexctl.view.interrupts import heeded
 from flexctl.view.json.evaluation import comparison_json
 from flexctl.view.json.scatter import scatter_json
 from flexctl.view.options import CompareOptions
@@ -74,6 +75,7 @@ def compare_designs(options: CompareOptions, model: str, words: Sequence[str]) -
         table=lambda: _table(answer, judged["true_arm"], found),
         figure=lambda: _figure(comparison),
         provenance=made,
+        incomplete=found is not None and found.sweep.interrupted,
     )
 
 
@@ -108,6 +110,7 @@ def _scatter(
         scheduler=options.scheduler,
         ledger=options.ledger,
         progress=teller(say),
+        interrupted=heeded,
         **judged,
     )
 

@@ -25,6 +25,7 @@ from flexctl.search import (
 )
 from flexctl.verdict import TOLERANCE, UNITS
 from flexctl.view import signals
+from flexctl.view.interrupts import heeded
 from flexctl.view.json.sweep import default_pareto, sweep_json
 from flexctl.view.options import SweepOptions
 from flexctl.view.output import Result, check_targets, notes, plain_table, progress
@@ -66,6 +67,7 @@ def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Re
             many=options.yes,
             shapes=options.shapes,
             progress=teller(say),
+            interrupted=heeded,
             **judged_on(options, arm, designs[0]),
         )
     summaries = summarise(found)
@@ -88,6 +90,7 @@ def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Re
             ".parquet": lambda path: write_parquet(path, found, as_text(made)),
         },
         provenance=made,
+        incomplete=found.interrupted,
     )
 
 
