@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,11 @@ from pydantic import BaseModel
 from flexctl.errors import FlexctlWarning, InputError
 from flexctl.model import read_sealed, write_sealed
 
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks
+    fcntl = None
+
 # Bytes of C beyond which a level of optimisation costs more time than it saves: the cost of
 # register allocation grows faster than the length of a function.
 _LEVELS = ((100_000, "-O2"), (250_000, "-O1"))
@@ -43,6 +48,8 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _BUILDING = "flexctl-building-"
 _DRAFT = f".{'[0-9a-f]' * 32}.*"  # of a file of the cache that a kill left unfinished
 _ABANDONED = 3600.0  # s after which files of a build are abandoned
+_PATIENCE = 300.0  # s to wait for another process that compiles the same library
+_PAUSE = 0.05  # s between two looks at its lock
 
 
 _APART = ("view",)  # rooms on which no compiled or cached result depends
@@ -226,6 +233,8 @@ def build_ahead(wanted: Sequence[tuple[str, Callable[[Path], Path]]]) -> None:
                 if library in jobs or _is_loaded(library):
                     continue
                 library.parent.mkdir(parents=True, exist_ok=True)
+                if not folders.enter_context(_alone(library, patience=0.0)):
+                    continue  # another process compiles it; `cached_library` waits for it
                 made = tempfile.TemporaryDirectory(dir=library.parent, prefix=_BUILDING)
                 source = generate(Path(folders.enter_context(made)))
                 jobs[library] = pool.submit(compile_source, source, compiler)
@@ -319,12 +328,51 @@ def _build(
     """
     library.parent.mkdir(parents=True, exist_ok=True)
     _sweep(library.parent)
-    with tempfile.TemporaryDirectory(dir=library.parent, prefix=_BUILDING) as folder:
-        code = compile_source(generate(Path(folder)), compiler, flags).read_bytes()
-    write_sealed(library, code)
+    with _alone(library, patience=_PATIENCE):
+        if _is_loaded(library):  # made by another process meanwhile
+            return library
+        with tempfile.TemporaryDirectory(dir=library.parent, prefix=_BUILDING) as folder:
+            code = compile_source(generate(Path(folder)), compiler, flags).read_bytes()
+        write_sealed(library, code)
     if not _is_loaded(library):
         raise OSError("what was compiled there cannot be loaded")
     return library
+
+
+@contextlib.contextmanager
+def _alone(library: Path, *, patience: float) -> Iterator[bool]:
+    """Keep other processes from compiling a library at the same time; whether that holds.
+
+    After `patience` [s] without it, or on a file system without locks, it is compiled twice, which
+    does no harm. A process that ends lets its lock go, however it ends.
+    """
+    path = library.with_name(f"{_BUILDING}{library.stem}.lock")
+    held = True
+    with path.open("a") as file:
+        try:
+            held = _lock(file.fileno(), patience)
+            yield held
+        finally:
+            if held:
+                path.unlink(missing_ok=True)
+
+
+def _lock(descriptor: int, patience: float) -> bool:
+    """Lock a file; whether that succeeded within `patience` [s], or cannot be done at all."""
+    if fcntl is None:
+        return True
+    end = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(_PAUSE)
+        except OSError:  # no locks here
+            return True
+        else:
+            return True
 
 
 def _sweep(folder: Path) -> None:

@@ -305,3 +305,55 @@ def test_what_a_function_refuses_is_not_blamed_on_the_compiler():
     with pytest.raises(ComputationError, match="no such motion"):
         cached_library("refuses", refuse)
     assert "compiled C" in backend()
+
+
+_BOTH = """
+import sys
+from pathlib import Path
+from flexctl.plant.library_cache import build_ahead, cached_library
+
+def generate(folder):
+    source = folder / "answer.c"
+    source.write_text("double answer(void) { return 42.0; }\\n")
+    return source
+
+if sys.argv[1] == "ahead":
+    build_ahead([("the answer", generate)])
+print(cached_library("the answer", generate))
+"""
+
+
+@pytest.mark.parametrize("how", ["ahead", "when needed"])
+def test_processes_that_need_the_same_library_compile_it_once(how, tmp_path):
+    calls, compiler = tmp_path / "calls", tmp_path / "slow-cc"
+    compiler.write_text(
+        f'#!/bin/sh\ncase "$*" in *answer.c*) echo called >> {calls}; sleep 1;; esac\n'
+        f'exec {find_compiler()} "$@"\n'
+    )
+    compiler.chmod(0o755)
+    places = {"FLEXCTL_CACHE": str(tmp_path / "cache"), "FLEXCTL_CC": str(compiler)}
+    words = [sys.executable, "-c", _BOTH, how]
+    runs = [
+        subprocess.Popen(words, env={**os.environ, **places}, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    found = {run.communicate()[0] for run in runs}
+    assert len(found) == 1
+    assert Path(found.pop().strip()).parent == tmp_path / "cache"
+    assert calls.read_text().split() == ["called"]
+    assert not list((tmp_path / "cache").glob("*building*"))
+
+
+def test_a_lock_that_a_stopped_process_holds_is_waited_for_no_longer_than_it_pays(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("FLEXCTL_CACHE", str(tmp_path))
+    monkeypatch.setattr(library_cache, "_PATIENCE", 0.2)
+    generate, asked = count_builds()
+    name = library_cache._library_name("the answer", find_compiler(), ())
+    with library_cache._alone(tmp_path / name, patience=0.0) as held:
+        assert held
+        build_ahead([("the answer", generate)])
+        assert not asked  # left to the other process
+        assert cached_library("the answer", generate) == tmp_path / name
+        assert len(asked) == 1
