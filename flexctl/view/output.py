@@ -35,7 +35,7 @@ class Result:
     Attributes
     ----------
     answer
-        The JSON object, of plain values, arrays and numbers.
+        The JSON object, of plain values, arrays and numbers, or what makes a large one.
     table
         Makes what a person reads.
     figure
@@ -48,7 +48,7 @@ class Result:
         Whether not all was computed that was asked for: an interrupt, a lost cluster.
     """
 
-    answer: Mapping[str, Any]
+    answer: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
     table: Callable[[], RenderableType]
     figure: Callable[[], Figure] | None = None
     writers: Mapping[str, Callable[[Path], None]] = field(default_factory=dict)
@@ -60,8 +60,9 @@ def deliver(result: Result, options: CliOptions, requirements: Sequence[Requirem
     """Write files, print, and return the number of requirements that do not hold."""
     from flexctl.records import plain
 
-    answer = plain(result.answer)
+    answer: dict[str, Any] = {}
     if options.json or options.out or requirements:
+        answer = plain(result.answer() if callable(result.answer) else result.answer)
         answer |= {"warnings": [*said], "provenance": result.provenance()}
     failures = [requirement.failure(answer) for requirement in requirements]
     if options.out:

@@ -1,8 +1,10 @@
 """Sweeps: points, their verdicts, and a ledger that loses nothing."""
 
+import contextlib
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -185,6 +187,15 @@ if __name__ == "__main__":
 """
 
 
+def judged(file):
+    """How many points a ledger holds."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as book:
+            return book.execute("select count(*) from points").fetchone()[0]
+    except sqlite3.Error:  # not there yet
+        return 0
+
+
 @pytest.mark.parametrize(
     ("n", "kills", "jobs"), [(300, 3, 1), pytest.param(1000, 20, 2, marks=pytest.mark.slow)]
 )
@@ -193,11 +204,16 @@ def test_a_sweep_that_is_killed_loses_and_doubles_nothing(tmp_path, n, kills, jo
     script.write_text(_SWEEP)
     words = [sys.executable, str(script), str(file), str(n), str(jobs)]
     rng = np.random.default_rng(0)
-    for _ in range(kills):
+    met = 0  # kills while points were left
+    for enough in np.sort(rng.integers(0, int(0.9 * n), kills)):
         run = subprocess.Popen(words, start_new_session=True)
-        time.sleep(rng.uniform(0.5, 4.0))
+        while run.poll() is None and judged(file) <= enough:
+            time.sleep(0.002)
+        time.sleep(rng.uniform(0.0, 0.05))
         os.killpg(run.pid, signal.SIGKILL)
         run.wait()
+        met += judged(file) < n
+    assert met >= kills // 2
     subprocess.run(words, check=True)
     how = {"metrics": "linear", "truth_basis": TRUTH, "jobs": 1}
     vary = {"gains.Gp": f"*0.5:*2:{n}"}

@@ -81,7 +81,7 @@ def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Re
         return plot_sweep(found, options.figure, drawn, pareto or default_pareto(found))
 
     return Result(
-        answer=sweep_json(found, pareto),
+        answer=lambda: sweep_json(found, pareto),
         table=lambda: _table(found, summaries, pareto, front.tolist()),
         figure=figure,
         writers={
