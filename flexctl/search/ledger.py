@@ -19,7 +19,7 @@ create table if not exists points (
     point integer not null,
     row text not null,
     primary key (content, point)
-) without rowid;
+);
 """
 
 
@@ -59,6 +59,8 @@ class Ledger:
         try:
             self._file = sqlite3.connect(name, timeout=30)
             self._prepare(json.dumps(label, sort_keys=True))
+        except sqlite3.OperationalError as error:
+            raise FlexctlError(f"{name}: cannot be used now ({error}); nothing is lost") from error
         except sqlite3.DatabaseError as error:
             raise InputError(f"{name}: expected a ledger of flexctl, got {_why(error)}") from error
 

@@ -34,7 +34,7 @@ class Limit:
     value: float
 
     def __str__(self) -> str:
-        return f"{self.key} {'>=' if self.least else '<='} {self.value:g}"
+        return f"{self.key} {'>=' if self.least else '<='} {self.value!r}"
 
     def holds(self, values: Array) -> Array:
         """Whether it holds (n,) for values (n,) of the metric, of several joints the worst.

@@ -52,13 +52,18 @@ class Variation:
 
     @property
     def some(self) -> tuple[float, ...]:
-        """The first, the middle and the last of its values, or such quantiles of a distribution."""
-        if self.kind == "table":
-            return tuple(np.quantile(self.numbers, (0.0, 0.5, 1.0), method="nearest").tolist())
-        if self.sampled:
+        """Its least, median and greatest value, or such quantiles of a distribution."""
+        if self.kind in ("normal", "uniform"):
             return tuple(self.quantiles(np.array([0.01, 0.5, 0.99])).tolist())
-        numbers = self.numbers
-        return tuple(dict.fromkeys((numbers[0], numbers[len(numbers) // 2], numbers[-1])))
+        found = np.quantile(self.numbers, (0.0, 0.5, 1.0), method="nearest").tolist()
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def outline(self) -> Variation:
+        """Itself with `some` of its values, which is all that judging a point needs."""
+        if self.kind in ("normal", "uniform"):
+            return self
+        return replace(self, numbers=self.some)
 
     def quantiles(self, u: Array) -> Array:
         """Values (n,) at cumulative probabilities u (n,) of its distribution."""
@@ -182,13 +187,13 @@ class Points:
         Of every number.
     samples
         Values (n, k) of the k that are drawn from distributions; (1, 0) without any.
-    latin
-        Whether these are a Latin hypercube.
+    independent
+        Whether all points are drawn, independently.
     """
 
     variations: tuple[Variation, ...]
     samples: Array = field(repr=False)
-    latin: bool = False
+    independent: bool = False
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -262,10 +267,11 @@ def make_points(
         raise InputError("samples: expected either samples or a Latin hypercube, got both")
     count = samples if latin is None else latin
     rows = {len(one.numbers) for one in drawn if one.kind == "table"}
-    if rows and len(rows | {count or max(rows)}) > 1:
-        got = " and ".join(map(str, sorted(rows | ({count} if count else set()))))
+    asked = rows if count is None else rows | {count}
+    if rows and len(asked) > 1:
+        got = " and ".join(map(str, sorted(asked)))
         raise InputError(f"samples: expected as many as the table has rows, got {got}")
-    count = count or max(rows, default=None)
+    count = max(rows, default=None) if count is None else count
     if drawn and count is None:
         hint = "a number of samples, or of a Latin hypercube"
         raise InputError(f"{drawn[0].key}: expected {hint} with a distribution, got none")
@@ -285,5 +291,8 @@ def make_points(
         np.array(one.numbers) if one.kind == "table" else one.quantiles(u[:, k])
         for k, one in enumerate(drawn)
     ]
+    drawn_alone = latin is None and all(
+        one.kind in ("normal", "uniform") or len(one.numbers) == 1 for one in variations
+    )
     samples_of = np.column_stack(columns)
-    return Points(variations=variations, samples=samples_of, latin=latin is not None)
+    return Points(variations=variations, samples=samples_of, independent=drawn_alone)

@@ -11,6 +11,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
+from flexctl.loop import ShapesChoice
 from flexctl.model import Arm, BasisChoice, Design, apply_settings, load_design, load_model
 from flexctl.records import Summary
 from flexctl.search.samples import Spec, Variation, read_table, read_variation
@@ -88,6 +89,7 @@ def scatter(
     latin: int | None = None,
     seed: int = 0,
     baseline: bool = True,
+    shapes: ShapesChoice = "kept",
     jobs: int | None = None,
     scheduler: str | None = None,
     ledger: str | Path | None = None,
@@ -109,7 +111,7 @@ def scatter(
         How many are drawn, 100 by default, as of `sweep`.
     baseline
         Whether to judge a joint PD loop too, as `compare` does.
-    jobs, scheduler, ledger, true_arm, truth_basis, design_basis, progress, interrupted
+    shapes, jobs, scheduler, ledger, true_arm, truth_basis, design_basis, progress, interrupted
         As of `sweep`.
 
     Raises
@@ -137,10 +139,13 @@ def scatter(
     for key in specs:
         if key in BASES:
             raise InputError(f"scatter: expected numbers of the arm, got {key}")
-    drawn = any(
-        read_variation(key, one).sampled for key, one in specs.items() if isinstance(one, str)
-    )
-    if drawn and samples is None and latin is None:
+    variations = [
+        one if isinstance(one, Variation) else read_variation(key, one)
+        for key, one in specs.items()
+    ]
+    drawn = any(one.sampled for one in variations)
+    table = any(one.kind == "table" for one in variations)
+    if drawn and not table and samples is None and latin is None:
         samples = SAMPLES
     found = sweep(
         arm,
@@ -150,6 +155,7 @@ def scatter(
         samples=samples,
         latin=latin,
         seed=seed,
+        shapes=shapes,
         jobs=jobs,
         scheduler=scheduler,
         ledger=ledger,
@@ -170,8 +176,9 @@ def _summed_up(found: Sweep, arm: Arm) -> Scatter:
     if not n:
         raise ComputationError("scatter: interrupted before all designs were judged on a sample")
     ranked = _ranks(found)
-    place = _place(found, ranked).reshape(-1, count)[whole]
-    first = np.where(np.isfinite(place).any(axis=1), place.argmin(axis=1), count)
+    place = _place(found, ranked)
+    each = place.reshape(-1, count)[whole]
+    first = np.where(np.isfinite(each).any(axis=1), each.argmin(axis=1), count)
     judged = replace(found, done=np.repeat(whole, count))
     summaries = {one.name: one for one in summarise(judged)}
     wins = {name: share(first == k) for k, name in enumerate(found.designs)}
@@ -185,7 +192,7 @@ def _summed_up(found: Sweep, arm: Arm) -> Scatter:
         settled={name: one.settled for name, one in summaries.items() if one.settled},
         quantiles={name: one.quantiles for name, one in summaries.items()},
         worst={
-            name: _worst(found, arm, np.flatnonzero((found.design == k) & judged.done))
+            name: _worst(found, arm, np.flatnonzero((found.design == k) & judged.done), place)
             for k, name in enumerate(found.designs)
         },
     )
@@ -212,11 +219,10 @@ def _place(found: Sweep, ranked: Array) -> Array:
     return np.where(ranked, place, np.inf)
 
 
-def _worst(found: Sweep, arm: Arm, own: Array) -> WorstArm:
+def _worst(found: Sweep, arm: Arm, own: Array, place: Array) -> WorstArm:
     """Return the worst of the points of a gain set: fails, is the most unstable, or ranks last."""
-    ranked = _ranks(found)
-    place, growth = _place(found, ranked), found.worst("stability.spectral_abscissa")
-    lost, unstable = own[~ranked[own]], own[found.unstable[own]]
+    growth = found.worst("stability.spectral_abscissa")
+    lost, unstable = own[~np.isfinite(place[own])], own[found.unstable[own]]
     failed = [int(k) for k in lost if not found.unstable[k]]
     why = None
     if failed:

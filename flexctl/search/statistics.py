@@ -103,7 +103,7 @@ def pareto_front(sweep: Sweep, keys: Sequence[str]) -> Array:
     """Return the points (p,) that no other beats in all of some metrics, by the first of them.
 
     A point beats another if it is nowhere worse and somewhere better, of several joints by the
-    worst. Only points `within` the limits count that have all these metrics.
+    worst. Only points `within` the limits count that have all these metrics, and that settle.
 
     Raises InputError when a metric was not judged.
     """
@@ -115,7 +115,7 @@ def pareto_front(sweep: Sweep, keys: Sequence[str]) -> Array:
         return np.zeros(0, dtype=int)
     signs = [-1.0 if key in MORE_IS_BETTER else 1.0 for key in keys]
     costs = np.column_stack([sign * sweep.worst(k) for sign, k in zip(signs, keys, strict=True)])
-    left = np.flatnonzero(sweep.within & ~np.isnan(costs).any(axis=1))
+    left = np.flatnonzero(sweep.within & (costs < np.inf).all(axis=1))
     left = left[np.lexsort(costs[left].T[::-1])]  # what beats a point comes before it
     front = list[int]()
     while len(left):
@@ -169,13 +169,13 @@ def _summary(sweep: Sweep, design: int) -> Summaries:
     columns = {key: sweep.worst(key)[own] for key in sweep.metrics}
     influences = {key: _influences(sweep, own, y) for key, y in columns.items()}
     columns.pop("stability.stable")
-    settling = columns.get("residual.settling_time")
+    settling = columns.get("residual.settling_time", np.full(1, np.nan))
     return Summaries(
         name=sweep.designs[design],
         judged=int(own.sum()),
         stable=share(sweep.stable[own]),
         failed=share(np.array([k in sweep.failed for k in np.flatnonzero(own).tolist()], bool)),
-        settled=None if settling is None else share(np.isfinite(settling)),
+        settled=None if np.isnan(settling).all() else share(np.isfinite(settling)),
         within=share(sweep.within[own]) if sweep.limits else None,
         quantiles={key: _quantiles(x) for key, x in columns.items()},
         missing={key: int(np.isnan(x).sum()) for key, x in columns.items()},

@@ -17,17 +17,18 @@ from flexctl.model import (
     DESIGN_TABLES,
     FACTOR,
     Arm,
+    BasisChoice,
     Design,
     apply_settings,
     design_value,
     unit_of,
     with_value,
 )
-from flexctl.plant import ShapeChange, known_numbers
+from flexctl.plant import Plant, ShapeChange, known_numbers
 from flexctl.search.ledger import Row
 from flexctl.search.samples import Variation
 from flexctl.simulation import compile_verdict
-from flexctl.verdict import evaluate, linear_metrics, metrics
+from flexctl.verdict import evaluate, linear_metrics, metrics, why_it_failed
 
 BASES = ("modes", "elements")  # keys of a discretisation, whose order varies
 _OF_TRUTH = "truth."
@@ -44,9 +45,11 @@ class Study:
     Attributes
     ----------
     setup
-        The arm as designed for and the true one, with their discretisations.
+        The arm as designed for and the true one, with the truth's discretisation.
     designs
         Gain sets.
+    design_basis
+        Discretisation of all design plants; None for that of each design's file.
     variations
         How the numbers vary.
     rebuilt
@@ -59,6 +62,7 @@ class Study:
 
     setup: Setup
     designs: tuple[Design, ...]
+    design_basis: BasisChoice | None
     variations: tuple[Variation, ...]
     rebuilt: bool
     full: bool
@@ -72,16 +76,19 @@ class Study:
     def judge(self, point: int, values: Values) -> Row:
         """Judge a point: design `point` modulo their number, with these values.
 
-        What fails is a row with its reason.
+        What fails, for numbers beyond all measure too, is a row with its reason.
         """
         try:
-            bench, loop = self._open(point % len(self.designs), values)
-            if not self.full:
-                return Row(point=point, metrics=linear_metrics(loop))
-            bench.compile()
-            verdict = evaluate(loop)
+            with np.errstate(all="ignore"):  # what comes of it is judged
+                bench, loop = self._open(point % len(self.designs), values)
+                if not self.full:
+                    return Row(point=point, metrics=linear_metrics(loop))
+                bench.compile()
+                verdict = evaluate(loop)
         except FlexctlError as error:
             return Row(point=point, metrics=None, failed=str(error))
+        except (ArithmeticError, ValueError) as error:
+            return Row(point=point, metrics=None, failed=why_it_failed(error))
         return Row(point=point, metrics=metrics(verdict), failed=verdict.failed)
 
     def check(self) -> None:
@@ -104,15 +111,20 @@ class Study:
         return FACTOR if one.scaled else unit_of(name, self.setup.design_arm, self.designs[0])
 
     def equations(self, values: Array) -> Array:
-        """Numbers of the equations of each point (n c,) of values (n, k) under c designs."""
+        """Return for each point (n c,) the first one that has the same equations.
+
+        Of values (n, k) under c designs, the designs changing fastest.
+        """
         keys, columns = [one.key for one in self.variations], list[Array]()
         for _, known in self._derived:
             own = [
                 (x == 0) & (key in self._of_arm) if key in known else x
                 for key, x in zip(keys, values.T, strict=True)
             ]
-            _, which = np.unique(np.column_stack(own), axis=0, return_inverse=True)
-            columns.append(which.ravel())
+            _, first, which = np.unique(
+                np.column_stack(own), axis=0, return_index=True, return_inverse=True
+            )
+            columns.append(first[which.ravel()])  # in the order of the points
         return (np.column_stack(columns) * len(columns) + np.arange(len(columns))).ravel()
 
     def shape_error(self) -> tuple[ShapeChange, str, float] | None:
@@ -123,7 +135,7 @@ class Study:
         found = list[tuple[ShapeChange, str, float]]()
         for one in self.variations if not self.rebuilt else ():
             if one.key in self._of_arm & self._derived[0][1].keys():
-                for value in (one.some[0], one.some[-1]):
+                for value in (min(one.some), max(one.some)):
                     try:
                         error = self._open(0, {one.key: value})[1].shape_error
                     except FlexctlError:  # a row of the sweep says why
@@ -201,8 +213,8 @@ class Bench:
     @cached_property
     def closed(self) -> ClosedLoop:
         """The loop with the values of its structure."""
-        setup, design = self._changed()
-        controller = design_controller(setup.design_arm, design, setup.design_basis)
+        setup, design, basis = self._changed()
+        controller = design_controller(setup.design_arm, design, basis)
         return close_around(controller, setup.truth())
 
     def compile(self) -> None:
@@ -222,20 +234,23 @@ class Bench:
             return error
         return None
 
-    def _changed(self) -> tuple[Setup, Design]:
-        """Return setup and design with the values; InputError where a value cannot be set."""
+    def _changed(self) -> tuple[Setup, Design, BasisChoice]:
+        """Return setup, design and its basis with the values; InputError where one cannot be."""
         setup, design = self.study.setup, self.study.designs[self.design]
+        basis = self.study.design_basis or design.basis
         for key, value in self.structure.items():
             of_truth, name = key.startswith(_OF_TRUTH), key.removeprefix(_OF_TRUTH)
             scaled = key in self.study.scaled
-            if name in BASES:
-                setup = _with_order(setup, name, value, of_truth=of_truth)
+            if name in BASES and of_truth:
+                setup = replace(setup, truth_basis=_with_order(setup.truth_basis, name, value))
+            elif name in BASES:
+                basis = _with_order(basis, name, value)
             elif name.split(".")[0] in DESIGN_TABLES:
                 design = with_value(design, name, value, factor=scaled)
             else:
                 setting = f"{name}={'*' if scaled else ''}{value!r}"
                 setup = _with_setting(setup, setting, of_truth=of_truth)
-        return setup, design
+        return setup, design, basis
 
     def at(self, units: Units, values: Values) -> ClosedLoop:
         """Return the loop with values of its numbers."""
@@ -275,27 +290,34 @@ class Bench:
             return None
         prefix = _OF_TRUTH if key.startswith(_OF_TRUTH) else ""
         now = {f"{prefix}{name}": free[name] for name in own if name in free}
-        if (
-            self.study.rebuilt
-            and self.closed.at({name: 1.1 * now[name] for name in now}).shape_error
-        ):
+        if scaled and not prefix:  # each arm's number is multiplied
+            designed = self._free(self.closed.controller.plant)
+            if any(name not in designed for name in now):
+                return None
+            now = {f"{_OF_TRUTH}{name}": x for name, x in now.items()} | {
+                name: designed[name] for name in now
+            }
+        if self.study.rebuilt and self.closed.at({k: 1.1 * x for k, x in now.items()}).shape_error:
             return None
         return now if scaled else dict.fromkeys(now, 1.0)
+
+    @staticmethod
+    def _free(plant: Plant) -> dict[str, float]:
+        """Values of the numbers that a plant's equations leave free, by name."""
+        return dict(zip(plant.parameters, plant.numbers.tolist(), strict=True))
 
     def _numbers(self, key: str) -> tuple[list[str], dict[str, float]]:
         """Names of the numbers that a key stands for, and those that the equations leave free."""
         truth = self.closed.truth
         keys = _of_links(truth.arm, key.removeprefix(_OF_TRUTH))
         own = [name for name in known_numbers(truth.arm) if any(_belongs(name, k) for k in keys)]
-        return own, dict(zip(truth.parameters, truth.numbers.tolist(), strict=True))
+        return own, self._free(truth)
 
 
-def _with_order(setup: Setup, kind: str, value: float, *, of_truth: bool) -> Setup:
+def _with_order(basis: BasisChoice, kind: str, value: float) -> BasisChoice:
     if value != int(value) or value < 1:
         raise InputError(f"{kind}: expected whole numbers of 1 or more, got {value:g}")
-    field = "truth_basis" if of_truth else "design_basis"
-    basis = getattr(setup, field).model_copy(update={"kind": kind, "order": int(value)})
-    return replace(setup, **{field: basis})
+    return basis.model_copy(update={"kind": kind, "order": int(value)})
 
 
 def _with_setting(setup: Setup, setting: str, *, of_truth: bool) -> Setup:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic_core import PydanticSerializationError
 
 from flexctl import checks
 from flexctl.checks import Array
@@ -18,11 +21,13 @@ from flexctl.errors import InputError
 from flexctl.loop import Setup, ShapesChoice
 from flexctl.model import (
     DESIGN_TABLES,
+    METHODS,
     Arm,
     BasisChoice,
     Design,
     check_design,
     load_design,
+    load_method,
     load_model,
     nearest,
 )
@@ -58,8 +63,8 @@ class Sweep(Summary):
     grid
         Numbers of values of each key where all combinations of values are there, the last key and
         then the gain set changing fastest; None with samples.
-    latin
-        Whether samples are a Latin hypercube.
+    independent
+        Whether the points of a gain set are samples that are drawn independently, all of them.
     metrics
         By name its values (n,), or (n, m) for every joint; NaN where a point has none. Infinite is
         a margin without a limit, and the settling time of what never settles. "stability.stable" is
@@ -99,7 +104,7 @@ class Sweep(Summary):
     values: Array
     design: Array
     grid: tuple[int, ...] | None
-    latin: bool
+    independent: bool
     metrics: Mapping[str, Array] = field(repr=False)
     limits: tuple[Limit, ...]
     failed: Mapping[int, str]
@@ -246,24 +251,35 @@ def sweep(
         require_motion(one)
         check_design(arm, one)
     for key in truth_vary or {}:
+        if key in vary:
+            raise InputError(f"{key}: expected it in vary or in truth_vary, got it in both")
         if key.split(".")[0] in DESIGN_TABLES:
             raise InputError(f"truth_vary: expected numbers of the arm, got {key} of the design")
     numbers = {**vary, **{f"truth.{key}": spec for key, spec in (truth_vary or {}).items()}}
     points = make_points(numbers, samples=samples, latin=latin, seed=seed)
     n = len(points) * len(sets)
     if n > MANY and not many:
-        raise InputError(f"points: expected {MANY:,} or fewer unless more are meant, got {n:,}")
+        raise InputError(
+            f"points: expected at most {MANY:,} (--yes or many=True allows more), got {n:,}"
+        )
     bounds = tuple(read_limit(one) for one in limits)
     wanted = _wanted(metrics, bounds)
     setup = Setup.of(arm, design_basis or sets[0].basis, true_arm=true_arm, truth_basis=truth_basis)
     full = not set(wanted) <= set(LINEAR)
     rebuilt = _is_rebuilt(shapes)
-    facts = source_digest(), setup.design_arm, setup.true_arm, setup.design_basis, setup.truth_basis
-    content = record_digest(*facts, sets, points.variations, points.samples, rebuilt, full)
+    arms = setup.design_arm, setup.true_arm, setup.truth_basis
+    made_of = [(one, *map(_content, (one.reference_file, one.matrix_file))) for one in sets]
+    methods = [_source(one.method) for one in sets]
+    facts = source_digest(), arms, made_of, methods, design_basis, points.variations, points.samples
+    try:
+        content = record_digest(*facts, rebuilt, full)
+    except PydanticSerializationError as error:
+        raise InputError("designs: expected all that files hold, got one of functions") from error
     study = Study(
         setup=setup,
         designs=sets,
-        variations=points.variations,
+        design_basis=design_basis,
+        variations=tuple(one.outline for one in points.variations),
         rebuilt=rebuilt,
         full=full,
         content=content,
@@ -274,6 +290,8 @@ def sweep(
     cluster = Cluster(scheduler) if scheduler is not None else None
     label = {"model": arm.name, "designs": [one.name for one in sets], "keys": list(points.keys)}
     jobs = _cores() if jobs is None else jobs
+    if jobs < 1:
+        raise InputError(f"jobs: expected 1 or more, got {jobs}")
     with Ledger(Path(ledger) if ledger else None, content, label) as book:
         known = book.points()
         begin = time.monotonic()
@@ -298,6 +316,19 @@ def sweep(
         )
 
 
+def _content(path: Path | None) -> str | None:
+    """Digest of a file that a design names."""
+    return None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _source(method: str) -> str | None:
+    """Source of a method that is not of this package."""
+    if method in METHODS:
+        return None
+    module = inspect.getmodule(load_method(method))
+    return module and inspect.getsource(module)
+
+
 def _is_rebuilt(shapes: str) -> bool:
     if shapes not in ("kept", "rebuilt"):
         raise InputError(f"shapes: expected kept or rebuilt, got {shapes!r}")
@@ -312,12 +343,17 @@ def _cores() -> int:
 
 
 def _wanted(metrics: str | Sequence[str], limits: Sequence[Limit]) -> tuple[str, ...]:
-    """Names of metrics in the order of all: those asked for, those of limits, and linear ones."""
+    """Names of metrics in the order of all: those asked for, those of limits, and linear ones.
+
+    One of several may be "linear".
+    """
     if metrics == "full":
         return tuple(UNITS)
     names = LINEAR
     if metrics != "linear":
-        names = tuple(metrics.split(",") if isinstance(metrics, str) else metrics)
+        texts = metrics.split(",") if isinstance(metrics, str) else metrics
+        names = tuple(text.strip() for text in texts)
+    names = tuple(name for name in names if name != "linear")
     for name in names:
         if name not in UNITS:
             raise InputError(
@@ -428,10 +464,10 @@ def _result(
         values=np.repeat(points.values, count, axis=0),
         design=np.tile(np.arange(count), len(points)),
         grid=points.grid,
-        latin=points.latin,
+        independent=points.independent and bool(done.all()),
         metrics={name: columns.get(name, np.full(n, np.nan)) for name in wanted},
         failed=failed,
         done=done,
-        shape_error=study.shape_error(),
+        shape_error=study.shape_error() if done.all() else None,
         **facts,
     )

@@ -7,6 +7,7 @@ from flexctl.verdict.evaluation import (
     evaluate,
     evaluate_many,
     require_motion,
+    why_it_failed,
 )
 from flexctl.verdict.margins import NO_LIMIT_DB, StabilityMargins, stability_margins
 from flexctl.verdict.named_metrics import (
@@ -46,5 +47,6 @@ __all__ = [
     "require_motion",
     "stability_margins",
     "unstable_orders",
+    "why_it_failed",
     "with_baseline",
 ]

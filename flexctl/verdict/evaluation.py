@@ -374,7 +374,7 @@ class _Assessment:
         except FlexctlError as error:
             self.missing[metric] = str(error)
         except (ArithmeticError, ValueError) as error:
-            self.missing[metric] = _why_it_failed(error)
+            self.missing[metric] = why_it_failed(error)
         return None
 
     def stiffness(self, poses: LinearPoses | None) -> StiffnessTolerance | None:
@@ -402,8 +402,8 @@ def require_motion(design: Design) -> None:
         )
 
 
-def _why_it_failed(error: Exception) -> str:
-    """Word an error of a library in a sentence, with the original message in brackets."""
+def why_it_failed(error: Exception) -> str:
+    """Word an error of a library in a sentence, with its own message in brackets."""
     words = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, np.linalg.LinAlgError):
         why = "its equations cannot be solved in double precision"

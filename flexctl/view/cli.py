@@ -158,6 +158,8 @@ def _guarded(words: list[str], *, debug: bool) -> int:
         line = f"{error.format_message()} (flexctl --help explains)"
         return _complain(line, BAD_INPUT, debug=debug)
     except FlexctlError as error:
+        if signalled.is_set():
+            raise KeyboardInterrupt from error
         status = BAD_INPUT if isinstance(error, InputError) else FAILED
         return _complain(str(error), status, debug=debug)
     except MemoryError:

@@ -113,7 +113,7 @@ class LoopOptions(ArmOptions, PlotOptions):
     truth_model: str | None = _option(
         "--truth-model",
         "MODEL",
-        "The true arm, where it has a file of its own, which --set does not change.",
+        "Model file of the true arm; --set does not apply to it.",
     )
     truth_set: tuple[str, ...] = _several(
         "--truth-set",
@@ -191,7 +191,14 @@ class SampledOptions(LoopOptions):
 
     samples: int | None = _option("--samples", "N", "Random samples of distributions.")
     latin: int | None = _option("--latin", "N", "Samples as a Latin hypercube instead.")
-    seed: int = _option("--seed", "S", "Of random numbers.", default=0, show_default=True)
+    seed: int = _option("--seed", "S", "Seed of the random numbers.", default=0, show_default=True)
+    shapes: Literal["kept", "rebuilt"] = _option(
+        "--shapes",
+        None,
+        "Whether modes keep the shapes of the arm in the file or are derived anew for each arm.",
+        default="kept",
+        show_default=True,
+    )
     jobs: int | None = _option(
         "--jobs", "N", "Processes; default: one on each core.", type=click.IntRange(min=1)
     )
@@ -199,7 +206,7 @@ class SampledOptions(LoopOptions):
         "--scheduler", "ADDRESS", "Judge on a Dask cluster instead, such as tcp://host:8786."
     )
     ledger: Path | None = _option(
-        "--ledger", "FILE", "Keeps what is judged; the same command goes on from it."
+        "--ledger", "FILE", "Keep results here; the same command resumes from it."
     )
 
 
@@ -245,21 +252,14 @@ class SweepOptions(SampledOptions):
         "--limit", "METRIC>=X", "A limit of a metric, >= or <= (repeatable); of joints the worst."
     )
     pareto: str | None = _option(
-        "--pareto", "NAMES", "Metrics with commas: which points does no other beat in all of them?"
+        "--pareto", "NAMES", "List the Pareto-optimal points of these metrics, with commas."
     )
     figure: Literal["curve", "map", "histogram", "pareto", "parallel"] | None = _option(
         "--figure",
         None,
         "What --plot draws; default: a curve over one number, a map over two, else histograms.",
     )
-    shapes: Literal["kept", "rebuilt"] = _option(
-        "--shapes",
-        None,
-        "Whether modes keep the shapes of the arm in the file or are derived anew for each arm.",
-        default="kept",
-        show_default=True,
-    )
-    yes: bool = _flag("--yes", "Judge even more than a million points.")
+    yes: bool = _flag("--yes", "Allow more than a million points.")
 
 
 @dataclass(frozen=True, kw_only=True)

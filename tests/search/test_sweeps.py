@@ -179,7 +179,7 @@ def test_rows_are_kept_once_and_in_order(tmp_path):
 _SWEEP = """
 import sys
 from flexctl.model import BasisChoice
-from flexctl.search.sweeps import _chunks, sweep
+from flexctl.search.sweeps import sweep
 if __name__ == "__main__":
     sweep("single-link-hub", "hub-pd", {"gains.Gp": f"*0.5:*2:{sys.argv[2]}"}, metrics="linear",
           truth_basis=BasisChoice(kind="elements", order=2), jobs=int(sys.argv[3]),
@@ -248,8 +248,7 @@ def test_the_share_of_stable_loops_is_that_of_the_scatter():
     expected = scipy.stats.norm.cdf(1.0)
     refused = len(found.failed)  # gains below zero are no design
     assert refused == (found.values[:, 0] <= 0).sum()
-    low, high = share(found.values[:, 0] > 0).low, share(found.values[:, 0] > 0).high
-    assert low < expected < high
+    assert one.stable.low < expected < one.stable.high
     assert one.stable.count == 400 - refused
 
 
@@ -328,3 +327,71 @@ def test_modes_keep_their_shapes_and_say_so_or_are_rebuilt():
             assert kept.metrics[name][k] == pytest.approx(float(x), rel=0.05)
     with pytest.raises(InputError, match="shapes: expected kept or rebuilt, got 'new'"):
         sweep(arm, "rrp-stiff", vary, shapes="new")
+
+
+def test_every_design_keeps_the_discretisation_of_its_file():
+    names = ["vertical-2r-pd", "vertical-2r-decoupling"]
+    assert len({load_design(name).basis.label for name in names}) == 2
+    vary = {"payload.mass": [0.3, 0.5]}
+    how = {"metrics": "linear", "jobs": 1, "truth_basis": TRUTH}
+    both = sweep("vertical-2r", names, vary, **how)
+    for k, name in enumerate(names):
+        alone = sweep("vertical-2r", name, vary, **how)
+        for key, values in alone.metrics.items():
+            np.testing.assert_array_equal(both.metrics[key][both.design == k], values)
+    orders = sweep("vertical-2r", names, {"modes": [1, 2]}, **how)
+    basis = BasisChoice(kind="modes", order=2)
+    given = sweep("vertical-2r", names, {"payload.mass": "*1,*1.1"}, design_basis=basis, **how)
+    key = "stability.spectral_abscissa"
+    np.testing.assert_allclose(orders.metrics[key][2:], given.metrics[key][:2], rtol=1e-9)
+
+
+def test_factors_multiply_what_each_arm_has():
+    heavy = apply_settings(load_model(ARM), ["payload.mass=+50%", "link1.EI=*0.9"])
+    vary = {"payload.mass": ["*1", "*1.2"], "link1.EI": "*1,*0.8"}
+    vary["payload.mass"] = ",".join(vary["payload.mass"])
+    found = sweep(ARM, DESIGN, vary, metrics="linear", true_arm=heavy, truth_basis=TRUTH, jobs=1)
+    for k, (mass, stiff) in enumerate(found.values.tolist()):
+        settings = [f"payload.mass=*{mass}", f"link1.EI=*{stiff}"]
+        arm, truth = (apply_settings(one, settings) for one in (load_model(ARM), heavy))
+        anew = linear_metrics(close_loop(design_controller(arm, DESIGN), truth, TRUTH))
+        for key, value in anew.items():
+            np.testing.assert_allclose(found.metrics[key][k], value, rtol=1e-9)
+    with pytest.raises(InputError, match="expected it in vary or in truth_vary"):
+        sweep(ARM, DESIGN, vary, truth_vary={"payload.mass": "*1,*2"})
+
+
+def test_numbers_beyond_all_measure_are_rows():
+    found = sweep(ARM, DESIGN, {"gains.Gp": [10.0, 1e308]}, metrics="linear", jobs=1)
+    assert list(found.failed) == [1]
+
+
+def test_a_ledger_knows_the_files_that_a_design_names(tmp_path):
+    motion = tmp_path / "motion.csv"
+    design = tmp_path / "own.toml"
+    text = load_design(DESIGN).path.read_text()
+    head, _, rest = text.partition("[reference]")
+    rest = rest[rest.index("\n[") :]
+    design.write_text(f'{head}[reference]\nkind = "csv"\nfile = "motion.csv"\n{rest}')
+    how = {"metrics": "linear", "jobs": 1, "ledger": tmp_path / "l.db", "truth_basis": TRUTH}
+    for end in (0.5, 1.0, 0.5):
+        rows = [f"{t},{end * t**3 * (10 - 15 * t + 6 * t**2)}" for t in np.linspace(0, 1, 21)]
+        motion.write_text("\n".join(["t,joint1", *rows]) + "\n")
+        found = sweep(ARM, design, {"payload.mass": [0.1, 0.2]}, **how)
+        assert not found.failed
+    assert found.resumed == 2
+    assert found.others == 2
+
+
+def test_shares_have_intervals_only_of_independent_samples():
+    drawn = {"payload.mass": "uniform(0.1, 0.3)"}
+    how = {"metrics": "linear", "jobs": 1, "truth_basis": TRUTH}
+    assert sweep(ARM, DESIGN, drawn, samples=3, **how).independent
+    assert not sweep(ARM, DESIGN, drawn, latin=3, **how).independent
+    grid = {**drawn, "gains.Gp": [10.0, 20.0]}
+    found = sweep(ARM, DESIGN, grid, samples=3, **how)
+    assert not found.independent
+    assert "confidence" not in sweep_words(found)
+    assert "confidence" in sweep_words(sweep(ARM, DESIGN, drawn, samples=3, **how))
+    with pytest.raises(InputError, match="jobs: expected 1 or more"):
+        sweep(ARM, DESIGN, drawn, samples=3, **how | {"jobs": 0})

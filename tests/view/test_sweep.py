@@ -36,6 +36,20 @@ def test_figures(flexctl, tmp_path, varied, kind):
     assert file.stat().st_size > 5000
 
 
+@pytest.mark.parametrize("kind", ["parallel", "histogram", "pareto"])
+def test_a_metric_that_is_nowhere_finite_is_drawn_too(flexctl, tmp_path, kind):
+    words = [*SCATTER, *JOBS, "--metrics", "margins.gain_db,margins.disk", "--figure", kind]
+    said = flexctl("sweep", ARM, "hub-pd", *words, "--plot", tmp_path / "f.png")
+    assert said.status == 0, said.err
+
+
+def test_a_front_of_full_metrics_is_judged_although_linear_ones_were_asked(flexctl):
+    words = [*GRID[:2], "--metrics", "linear", "--pareto", "margins.disk,effort.peak", *JOBS]
+    said = flexctl("sweep", ARM, "hub-pd", *words)
+    assert said.status == 0, said.err
+    assert "Pareto front of margins.disk and effort.peak" in said.out
+
+
 def test_files_hold_the_same_numbers_with_units(flexctl, tmp_path):
     files = {kind: tmp_path / f"t.{kind}" for kind in ("json", "csv", "nc", "parquet")}
     for file in files.values():
@@ -59,6 +73,7 @@ def test_files_hold_the_same_numbers_with_units(flexctl, tmp_path):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
+        (["--vary", "gains.Gp=1,1", "--figure", "curve"], "one number that varies, got 0"),
         ([*GRID, "--figure", "curve"], "a grid over one number that varies, got 2"),
         ([*SCATTER, "--figure", "map"], "a grid over two numbers that vary, got samples"),
         ([*GRID, "--pareto", "margins.disk"], "two or more different metrics"),

@@ -106,6 +106,7 @@ def _scatter(
         latin=options.latin,
         seed=options.seed,
         baseline=not options.no_baseline,
+        shapes=options.shapes,
         jobs=options.jobs,
         scheduler=options.scheduler,
         ledger=options.ledger,

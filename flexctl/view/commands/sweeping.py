@@ -49,7 +49,7 @@ def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Re
     truth_vary = read_specs("--truth-vary", options.truth_vary)
     pareto = _pareto(options.pareto)
     _check_figure(options.figure, [*vary.items(), *truth_vary.items()])
-    named = options.metrics not in ("full", "linear")
+    full, named = options.metrics == "full", options.metrics not in ("full", "linear")
     with progress() as say:
         found = sweep(
             arm,
@@ -59,7 +59,7 @@ def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Re
             samples=options.samples,
             latin=options.latin,
             seed=options.seed,
-            metrics=[*options.metrics.split(","), *pareto] if named else options.metrics,
+            metrics=options.metrics if full else [*options.metrics.split(","), *pareto],
             limits=options.limits,
             jobs=options.jobs,
             scheduler=options.scheduler,
@@ -111,7 +111,7 @@ def _check_figure(kind: str | None, specs: Sequence[tuple[str, str | Variation]]
     """Refuse a curve or a map of what is no grid over one number or two."""
     wanted = {"curve": 1, "map": 2}.get(kind or "")
     variations = [x if isinstance(x, Variation) else read_variation(key, x) for key, x in specs]
-    several = [one for one in variations if one.sampled or len(one.numbers) > 1]
+    several = [one for one in variations if one.sampled or len(set(one.numbers)) > 1]
     if wanted and (len(several) != wanted or any(one.sampled for one in several)):
         numbers = "one number that varies" if wanted == 1 else "two numbers that vary"
         got = "samples" if any(one.sampled for one in several) else str(len(several))
@@ -166,8 +166,8 @@ def _influences(found: Sweep, one: Summaries) -> RenderableType:
         for metric, row in one.influences.items()
         if any(each.chance < _BY_CHANCE for each in row.values())
     ]
-    title = f"{one.name}: share of the variance of ranks that each number explains alone; "
-    title += "+ rises with it, - falls"
+    title = f"{one.name}: variance of the ranks of each metric that a number explains alone; "
+    title += "+ increasing, - decreasing"
     return plain_table(title, "", *keys, rows=rows, numeric=range(1, len(keys) + 1))
 
 
@@ -190,7 +190,7 @@ def _front(found: Sweep, pareto: Sequence[str], front: Sequence[int]) -> Rendera
         for k in front[:_LISTED]
     ]
     more = f"; the first {_LISTED} of {len(front)}" if len(front) > _LISTED else ""
-    title = f"Points that no other beats in {' and '.join(pareto)}{more}"
+    title = f"Pareto front of {' and '.join(pareto)}{more}"
     heads = [key_words(found, k) for k in range(len(found.keys))]
     numeric = range(1, 1 + len(heads) + len(pareto))
     return plain_table(title, "", *heads, *pareto, rows=rows, numeric=numeric)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
+from matplotlib.collections import LineCollection
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -227,7 +228,7 @@ def _histograms(found: Sweep, names: Sequence[str], given: Mapping[str, Look]) -
         axes.set_xlabel(metric_words(name))
         axes.set_ylabel("points")
         legend_above(axes)
-    figure.suptitle("full line: median; dotted: 5 % and 95 % of the points", fontsize=9.0)
+    figure.suptitle("solid line: median; dotted: 5 % and 95 % of the points", fontsize=9.0)
     return figure
 
 
@@ -258,7 +259,7 @@ def _trade_off(found: Sweep, keys: Sequence[str], given: Mapping[str, Look]) -> 
         axes.scatter([], [], s=22.0, marker=look.marker, color=look.colour, label=design)
     front = pareto_front(found, keys[:2])
     front = front[drawn[front]]
-    axes.plot(x[front], y[front], color="black", linewidth=1.0, label="beaten by no other point")
+    axes.plot(x[front], y[front], color="black", linewidth=1.0, label="Pareto front")
     for k, design in enumerate(found.designs):
         own = front[found.design[front] == k]
         look = given[design]
@@ -284,21 +285,25 @@ def _parallel(found: Sweep, names: Sequence[str], given: Mapping[str, Look]) -> 
     heights = [_height(column, column) for column in columns]
     lines, places = np.column_stack(heights), [float(i) for i in range(len(columns))]
     colours = [given[name].colour for name in found.designs]
-    for k in np.flatnonzero(found.done).tolist():
-        if found.within[k]:
-            axes.plot(places, lines[k], color=colours[found.design[k]], alpha=0.5, linewidth=0.8)
-        else:
-            axes.plot(places, lines[k], color=MUTED, alpha=0.25, linewidth=0.6, zorder=1.5)
+    paths = np.stack([np.broadcast_to(places, lines.shape), lines], axis=2)
+    out = found.done & ~found.within
+    axes.add_collection(LineCollection(list(paths[out]), colors=MUTED, linewidths=0.6, alpha=0.25))
+    for k, colour in enumerate(colours):
+        own = found.done & found.within & (found.design == k)
+        axes.add_collection(
+            LineCollection(list(paths[own]), colors=colour, linewidths=0.8, alpha=0.5)
+        )
     for limit in found.limits:
         if limit.key in names:
             at = len(keys) + list(names).index(limit.key)
-            height = float(_height(columns[at], np.array([limit.value]))[0])
+            height = float(np.clip(_height(columns[at], np.array([limit.value]))[0], 0.0, 1.0))
             axes.plot([at - 0.12, at + 0.12], [height] * 2, color="black", linewidth=2.4, zorder=4)
     for place, column in zip(places, columns, strict=True):
         axes.axvline(place, color="black", linewidth=0.8, zorder=3)
         finite = column[np.isfinite(column)]
-        for at, value, va in ((-0.02, finite.min(), "top"), (1.02, finite.max(), "bottom")):
-            axes.text(place, at, f"{value:.3g}", ha="center", va=va, fontsize=8.5)
+        ends = (f"{finite.min():.3g}", f"{finite.max():.3g}") if len(finite) else ("no", "number")
+        for at, text, va in ((-0.02, ends[0], "top"), (1.02, ends[1], "bottom")):
+            axes.text(place, at, text, ha="center", va=va, fontsize=8.5)
     named = zip(colours, found.designs, strict=True)
     handles = [
         *(Line2D([], [], color=colour, label=name) for colour, name in named),
@@ -306,7 +311,7 @@ def _parallel(found: Sweep, names: Sequence[str], given: Mapping[str, Look]) -> 
             [],
             [],
             color=MUTED,
-            label="unstable, failed or beyond a limit (bar); ends before an infinite value",
+            label="unstable, failed or beyond a limit (bar); gap: infinite",
         ),
     ]
     axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(0.0, 1.06), ncols=3)
@@ -315,6 +320,7 @@ def _parallel(found: Sweep, names: Sequence[str], given: Mapping[str, Look]) -> 
     axes.set_yticks([])
     axes.grid(visible=False)
     axes.spines[["left", "bottom"]].set_visible(False)
+    axes.set_xlim(-0.2, len(columns) - 0.8)
     axes.set_ylim(-0.02, 1.02)
     return figure
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.search import CONFIDENCE, Scatter, Share
+from flexctl.search import Scatter, Share
 from flexctl.view.words.numbers import listed
+from flexctl.view.words.sweep import shape_sentences, share_words
 
 _QUANTITIES = (
     ("residual.tip_error_max", 1e3, "mm"),
@@ -32,23 +33,27 @@ def scatter_sentences(found: Scatter) -> Iterator[str]:
     keys = listed([key.removeprefix("truth.") for key in found.sweep.keys])
     best = max(found.wins, key=lambda name: found.wins[name].count)
     if len(found.wins) > 1 and found.wins[best].count:
-        share = _share(found.wins[best])
+        share = _share(found, found.wins[best])
         yield f"On {found.n} arms with scattered {keys}, {best} ranks first on {share}."
     else:
         yield f"Judged on {found.n} arms with scattered {keys}."
     for name in found.wins:
         bad = [
-            f"{what} on {_share(one)}"
-            for what, one in (("unstable", found.unstable[name]), ("failed", found.failed[name]))
+            f"{what} on {_share(found, one)}"
+            for what, one in (
+                ("unstable", found.unstable[name]),
+                ("no verdict", found.failed[name]),
+            )
             if one.count
         ]
         settled = found.settled.get(name)
         if settled and settled.count < settled.of:
-            bad.append(f"settled only on {_share(settled)}")
+            bad.append(f"settles on {_share(found, settled)}")
         if bad:
-            yield f"{name} is {listed(bad)}."
+            yield f"{name}: {', '.join(bad)}."
+    yield from shape_sentences(found.sweep)
     if found.sweep.interrupted:
-        yield "Interrupted: samples that not all designs were judged on do not count."
+        yield f"Interrupted: only the {found.n} arms on which all designs were judged count."
 
 
 def scatter_rows(found: Scatter) -> list[tuple[str, ...]]:
@@ -79,9 +84,5 @@ def _quantiles(values: Array) -> str:
     return "-" if np.isnan(values).any() else f"{median} ({low} .. {high})"
 
 
-def _share(one: Share) -> str:
-    interval = f"{100 * one.low:.3g} to {100 * one.high:.3g} %"
-    return (
-        f"{one.count} of {one.of} ({100 * one.value:.3g} %, with {100 * CONFIDENCE:.0f} % "
-        f"confidence {interval})"
-    )
+def _share(found: Scatter, one: Share) -> str:
+    return share_words(one, independent=found.sweep.independent, what="")

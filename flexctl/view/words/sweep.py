@@ -18,36 +18,39 @@ def sweep_words(found: Sweep) -> str:
 
 def sweep_sentences(found: Sweep, summaries: Sequence[Summaries]) -> Iterator[str]:
     """Write a sentence for every gain set, then what is not judged."""
+
+    def told(one: Share) -> str:
+        return share_words(one, independent=found.independent)
+
     for one in summaries:
-        sampled = found.grid is None
-        yield f"{one.name} is stable at {_share(one.stable, sampled)}."
+        yield f"{one.name} is stable at {told(one.stable)}."
         if one.settled:
-            yield f"{one.name} settles at {_share(one.settled, sampled)}."
+            yield f"{one.name} settles at {told(one.settled)}."
         if one.within:
             limits = ", ".join(map(str, found.limits))
-            yield f"{one.name} is stable and keeps {limits} at {_share(one.within, sampled)}."
+            yield f"{one.name} is stable and keeps {limits} at {told(one.within)}."
         if one.failed.count:
-            yield f"{one.name} has no full verdict at {_share(one.failed, sampled)}."
+            yield f"{one.name} has no full verdict at {told(one.failed)}."
             yield f"The first of these is {_first(found, one)}."
-    if found.latin:
-        yield (
-            "The intervals of confidence are those of independent samples (--samples); of a Latin "
-            "hypercube they are mostly wider than they need be."
-        )
-    if found.shape_error:
-        error, key, value = found.shape_error
-        yield (
-            "Modes keep the shapes of the arm in the file: shapes made anew would change the "
-            f"frequencies of its clamped lines by {_change(error)} at {key} = {value:.4g}; "
-            "--shapes rebuilt makes them."
-        )
+    yield from shape_sentences(found)
     if found.interrupted:
         left = found.n_points - int(found.done.sum())
         yield f"Interrupted: {left} of {found.n_points} points are not judged."
     if found.others:
         yield (
-            f"The ledger has {found.others} points of a changed model, design, setting or version: "
-            "these were judged anew."
+            f"The ledger also holds {found.others} points of another model, design, setting or "
+            "version; these were not used."
+        )
+
+
+def shape_sentences(found: Sweep) -> Iterator[str]:
+    """Say how much kept mode shapes matter, where they are kept."""
+    if found.shape_error:
+        error, key, value = found.shape_error
+        yield (
+            "Mode shapes are those of the nominal arm. Made anew, they would change the "
+            f"frequencies of its clamped lines by {_change(error)} at {key} = {value:.4g}; "
+            "--shapes rebuilt does that."
         )
 
 
@@ -79,10 +82,10 @@ def _change(error: ShapeChange) -> str:
     return f"up to {100 * abs(error.change):.2g} %"
 
 
-def _share(one: Share, sampled: bool) -> str:
-    """Write a share; of samples that were drawn with the interval of its confidence."""
-    share = f"{one.count} of {one.of} points ({100 * one.value:.3g} %"
-    if sampled:
+def share_words(one: Share, *, independent: bool, what: str = " points") -> str:
+    """Write a share; of samples that were drawn independently with its interval of confidence."""
+    share = f"{one.count} of {one.of}{what} ({100 * one.value:.3g} %"
+    if independent:
         interval = f"{100 * one.low:.3g} to {100 * one.high:.3g} %"
-        share += f", with {100 * CONFIDENCE:.0f} % confidence {interval}"
+        share += f", {100 * CONFIDENCE:.0f} % confidence interval {interval}"
     return f"{share})"
