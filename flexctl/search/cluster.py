@@ -208,7 +208,7 @@ class Cluster:
                 yield rows
         if missing:
             _warn(
-                f"{missing} points are left to another run: every worker that judged them died "
+                f"{missing} points are not judged, as every worker that tried them died "
                 "(its log may say why)"
             )
 

@@ -61,9 +61,10 @@ class Influence:
     ----------
     share
         Share [-] of the variance of the metric's ranks that the number explains alone, whatever the
-        shape of the dependence: epsilon squared of Kruskal and Wallis' test over the number's
-        values, of many values over ten groups of them. What chance explains is taken off. What is
-        left of 1 is the other numbers', and that of numbers together.
+        shape of the dependence: adjusted R^2 of a one-way analysis of variance of the ranks,
+        (H - k + 1)/(n - k), with H of Kruskal and Wallis' test over the k values of the number, of
+        many values over ten groups of them. What is left of 1 is explained by the other numbers,
+        and by numbers together.
     direction
         Spearman's rank correlation [-]: 1 if the metric only rises with the number, -1 if it falls.
     chance
