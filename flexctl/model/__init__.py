@@ -17,6 +17,7 @@ from flexctl.model.controller_matrices import load_matrices
 from flexctl.model.design import Design, Reference
 from flexctl.model.files import (
     drafts,
+    read_csv,
     read_sealed,
     read_text,
     remove_draft,
@@ -113,6 +114,7 @@ __all__ = [
     "odd_numbers",
     "only_number",
     "pick_basis",
+    "read_csv",
     "read_sealed",
     "read_text",
     "refuse",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,13 +14,18 @@ import scipy  # its parts are imported where they are used
 
 from flexctl.checks import Array
 from flexctl.errors import InputError
+from flexctl.model import read_csv
 
 Spec = str | float | Sequence[float]
 """How a number varies: ``"0.1:0.5:5"``, ``"1, 2, 5"`` or such numbers, ``"normal(0.2, 0.02)"``,
 ``"uniform(0.1, 0.3)"``; with ``*`` before every number these are factors of what the file has."""
 
 _CALL = re.compile(r"(?P<name>[a-z]+)\s*\((?P<inside>[^()]*)\)")
-_DISTRIBUTIONS = {"normal": "a mean and a deviation above 0", "uniform": "two ascending ends"}
+_MOST = 10_000_000  # values of one number
+_DISTRIBUTIONS = {
+    "normal": "two numbers: a mean, and a deviation above 0",
+    "uniform": "two ascending ends",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,24 +121,27 @@ def read_table(path: str | Path) -> dict[str, Variation]:
         When there is no such file, or it is no table of numbers.
     """
     path = Path(path)
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            head, *rows = (row for row in csv.reader(file) if any(map(str.strip, row)))
-    except ValueError:
-        raise InputError(f"{path}: expected a row of keys and rows of numbers, got none") from None
-    except (OSError, csv.Error) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"{path}: expected a CSV file, got none ({why})") from error
-    keys = [key.strip() for key in head]
+    rows = [row for _, row in read_csv(path) if any(map(str.strip, row))]
+    if len(rows) < 2:
+        raise InputError(f"{path}: expected a row of keys and rows of numbers, got {len(rows)}")
+    keys, rows = [key.strip() for key in rows[0]], rows[1:]
     if not all(keys) or len(set(keys)) < len(keys):
-        raise InputError(f"{path}: expected each key once in the first row, got {', '.join(head)}")
+        raise InputError(f"{path}: expected each key once in the first row, got {', '.join(keys)}")
+    if all(map(_is_number, keys)):
+        raise InputError(f"{path}: expected keys in the first row, got {', '.join(keys)}")
     for k, row in enumerate(rows, 1):
         if len(row) != len(keys):
             raise InputError(f"{path}: sample {k}: expected {len(keys)} numbers, got {len(row)}")
-    if not rows:
-        raise InputError(f"{path}: expected samples below the keys, got none")
     columns = zip(*rows, strict=True)
     return {key: _column(path, key, cells) for key, cells in zip(keys, columns, strict=True)}
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.removeprefix("*"))
+    except ValueError:
+        return False
+    return True
 
 
 def _column(path: Path, key: str, cells: Sequence[str]) -> Variation:
@@ -174,6 +181,8 @@ def _number(key: str, text: str, spec: str) -> float:
 def _count(key: str, text: str, spec: str) -> int:
     if not text.isdigit() or int(text) < 2:
         raise InputError(f"{key}: expected a count of 2 or more after FROM:TO:, got {spec!r}")
+    if int(text) > _MOST:
+        raise InputError(f"{key}: expected a count of at most {_MOST:,}, got {int(text):,}")
     return int(text)
 
 
@@ -273,8 +282,8 @@ def make_points(
         raise InputError(f"samples: expected as many as the table has rows, got {got}")
     count = max(rows, default=None) if count is None else count
     if drawn and count is None:
-        hint = "a number of samples, or of a Latin hypercube"
-        raise InputError(f"{drawn[0].key}: expected {hint} with a distribution, got none")
+        hint = "samples or latin (--samples N, --latin N) with a distribution"
+        raise InputError(f"{drawn[0].key}: expected {hint}, got neither")
     if not drawn and count is not None:
         raise InputError("samples: expected a number with a distribution, got none")
     if count is not None and count < 1:

@@ -21,6 +21,7 @@ from flexctl.search.sweeps import Sweep, sweep
 from flexctl.verdict import with_baseline
 
 SAMPLES = 100
+_ROUND_OFF = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,13 +38,13 @@ class WorstArm:
         Why the gain set has no rank there: "unstable", or why the verdict failed; None where it has
         one, and all other samples rank better.
     arm
-        The arm as it is.
+        The arm as it is; None where there is none with these numbers.
     """
 
     sample: int
     values: dict[str, float]
     why: str | None
-    arm: Arm = field(repr=False)
+    arm: Arm | None = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -57,7 +58,8 @@ class Scatter(Summary):
     n
         Number of samples.
     wins
-        By gain set the share of samples on which it ranks first, as `compare` ranks.
+        By gain set the share of samples on which it ranks first, as `compare` ranks, or ties with
+        the first to within round-off.
     failed, unstable, settled
         Shares of the samples on which it has no full verdict, is unstable, and settles.
     quantiles
@@ -177,11 +179,10 @@ def _summed_up(found: Sweep, arm: Arm) -> Scatter:
         raise ComputationError("scatter: interrupted before all designs were judged on a sample")
     ranked = _ranks(found)
     place = _place(found, ranked)
-    each = place.reshape(-1, count)[whole]
-    first = np.where(np.isfinite(each).any(axis=1), each.argmin(axis=1), count)
+    best = _best(found, place, count)[whole]
     judged = replace(found, done=np.repeat(whole, count))
     summaries = {one.name: one for one in summarise(judged)}
-    wins = {name: share(first == k) for k, name in enumerate(found.designs)}
+    wins = {name: share(best[:, k]) for k, name in enumerate(found.designs)}
     unstable = found.unstable.reshape(-1, count)[whole]
     return Scatter(
         sweep=found,
@@ -205,15 +206,31 @@ def _ranks(found: Sweep) -> Array:
     return run & ~failed & (found.worst("stability.stable") > 0)
 
 
+def _best(found: Sweep, place: Array, count: int) -> Array:
+    """Whether each of `count` gain sets ranks first on each sample (n, count), alone or tied."""
+    keys = np.column_stack(_rank_keys(found)).reshape(-1, count, 5)
+    place = place.reshape(-1, count)
+    first = np.take_along_axis(keys, place.argmin(axis=1)[:, None, None], axis=1)
+    same = np.isclose(keys, first, rtol=_ROUND_OFF, atol=0.0, equal_nan=True).all(axis=2)
+    return same & np.isfinite(place)
+
+
+def _rank_keys(found: Sweep) -> list[Array]:
+    """Keys (n,) of a ranking as by `Evaluation.rank_key`, the first deciding first."""
+    settling = found.worst("residual.settling_time")
+    return [
+        ~np.isfinite(settling),
+        found.worst("effort.saturated_seconds") > 0,
+        *(
+            found.worst(key)
+            for key in ("residual.tip_error_max", "tracking.tip_error_rms", "effort.energy")
+        ),
+    ]
+
+
 def _place(found: Sweep, ranked: Array) -> Array:
-    """Places (n,) of all points in one ranking as by `Evaluation.rank_key`; infinite without."""
-    settles = np.isfinite(found.worst("residual.settling_time"))
-    saturates = found.worst("effort.saturated_seconds") > 0
-    residual, tracking, energy = (
-        found.worst(key)
-        for key in ("residual.tip_error_max", "tracking.tip_error_rms", "effort.energy")
-    )
-    order = np.lexsort((energy, tracking, residual, saturates, ~settles))
+    """Places (n,) of all points in one ranking; infinite without one."""
+    order = np.lexsort(_rank_keys(found)[::-1])
     place = np.empty(found.n_points)
     place[order] = np.arange(found.n_points)
     return np.where(ranked, place, np.inf)
@@ -237,9 +254,8 @@ def _worst(found: Sweep, arm: Arm, own: Array, place: Array) -> WorstArm:
         f"{key.removeprefix('truth.')}={'*' if scaled else ''}{values[key]!r}"
         for key, scaled in zip(found.keys, found.scaled, strict=True)
     ]
-    return WorstArm(
-        sample=k // len(found.designs),
-        values=values,
-        why=why,
-        arm=apply_settings(arm, settings, option="scatter"),
-    )
+    try:
+        true = apply_settings(arm, settings, option="scatter")
+    except InputError:  # the verdict says why
+        true = None
+    return WorstArm(sample=k // len(found.designs), values=values, why=why, arm=true)

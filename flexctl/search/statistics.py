@@ -142,7 +142,8 @@ class Summaries:
     settled, within
         Shares of those that settle, and that keep all limits; None where that was not asked.
     quantiles
-        By metric its values (3,) at `QUANTILES`, of every joint the worst; NaN without any.
+        By metric its values (3,) at `QUANTILES`, of every joint the worst. Points that are unstable
+        or failed and so have no value count as worse than all others: NaN.
     missing
         By metric how many judged points have none.
     influences
@@ -170,6 +171,7 @@ def _summary(sweep: Sweep, design: int) -> Summaries:
     columns = {key: sweep.worst(key)[own] for key in sweep.metrics}
     influences = {key: _influences(sweep, own, y) for key, y in columns.items()}
     columns.pop("stability.stable")
+    lost = sweep.unstable[own] | [k in sweep.failed for k in np.flatnonzero(own).tolist()]
     settling = columns.get("residual.settling_time", np.full(1, np.nan))
     return Summaries(
         name=sweep.designs[design],
@@ -178,7 +180,9 @@ def _summary(sweep: Sweep, design: int) -> Summaries:
         failed=share(np.array([k in sweep.failed for k in np.flatnonzero(own).tolist()], bool)),
         settled=None if np.isnan(settling).all() else share(np.isfinite(settling)),
         within=share(sweep.within[own]) if sweep.limits else None,
-        quantiles={key: _quantiles(x) for key, x in columns.items()},
+        quantiles={
+            key: _quantiles(x, lost, more=key in MORE_IS_BETTER) for key, x in columns.items()
+        },
         missing={key: int(np.isnan(x).sum()) for key, x in columns.items()},
         influences={key: found for key, found in influences.items() if found},
     )
@@ -189,8 +193,15 @@ def _influences(sweep: Sweep, own: Array, y: Array) -> dict[str, Influence]:
     return {key: found for key, x in pairs if (found := influence(x, y))}
 
 
-def _quantiles(values: Array) -> Array:
-    known = values[~np.isnan(values)]
+def _quantiles(values: Array, lost: Array, *, more: bool) -> Array:
+    """Quantiles of values (n,), those of `lost` points (n,) worse than all others: NaN.
+
+    Of other points without a value there is none to rank. `more` is whether more is better.
+    """
+    known, worst = np.sort(values[~np.isnan(values)]), int((lost & np.isnan(values)).sum())
     if not len(known):
         return np.full(len(QUANTILES), np.nan)
-    return np.quantile(known, QUANTILES, method="inverted_cdf")  # of infinite ones too
+    none = np.full(worst, np.nan)
+    ranked = np.concatenate([none, known] if more else [known, none])
+    places = np.ceil(np.array(QUANTILES) * len(ranked)).astype(int) - 1
+    return ranked[np.clip(places, 0, None)]

@@ -41,6 +41,7 @@ from flexctl.search.study import Study
 from flexctl.verdict import LINEAR, MORE_IS_BETTER, UNITS, require_motion
 
 MANY = 1_000_000  # points that are judged without being asked for twice
+_BRIEF = 0.5  # s in which no rate is measured
 _CHUNK = {True: 10, False: 200}  # points that a worker judges at once, all metrics or linear ones
 
 
@@ -399,7 +400,7 @@ def _judge_all(
 
 def _rate(first: tuple[float, int], now: float, done: int) -> float | None:
     begin, before = first
-    return (done - before) / (now - begin) if done > before and now > begin else None
+    return (done - before) / (now - begin) if done > before and now > begin + _BRIEF else None
 
 
 Task = list[tuple[int, dict[str, float]]]

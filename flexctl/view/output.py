@@ -64,7 +64,6 @@ def deliver(result: Result, options: CliOptions, requirements: Sequence[Requirem
     if options.json or options.out or requirements:
         answer = plain(result.answer() if callable(result.answer) else result.answer)
         answer |= {"warnings": [*said], "provenance": result.provenance()}
-    failures = [requirement.failure(answer) for requirement in requirements]
     if options.out:
         writers = {".json": lambda path: path.write_text(_json(answer), "utf-8"), **result.writers}
         with replacing(options.out) as path:
@@ -75,6 +74,7 @@ def deliver(result: Result, options: CliOptions, requirements: Sequence[Requirem
         sys.stdout.write(_json(answer))
     else:
         console().print(result.table())
+    failures = [requirement.failure(answer) for requirement in requirements]
     for failure in filter(None, failures):
         tell(str(failure))
     return sum(failure is not None for failure in failures)

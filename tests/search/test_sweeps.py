@@ -57,11 +57,12 @@ def test_samples_have_their_distributions(latin):
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
-        ("normal(1)", "a mean and a deviation above 0"),
-        ("normal(1, -2)", "a mean and a deviation above 0"),
+        ("normal(1)", "a mean, and a deviation above 0"),
+        ("normal(1, -2)", "a mean, and a deviation above 0"),
         ("uniform(2, 1)", "two ascending ends"),
         ("cauchy(0, 1)", "normal or uniform"),
         ("0:1:1", "a count of 2 or more"),
+        ("0:1:1000000000", "a count of at most 10,000,000, got 1,000,000,000"),
         ("1:0:5", "FROM below TO"),
         ("0:nan:5", "FROM:TO:COUNT"),
         ("1, *2", "numbers or factors"),
@@ -77,7 +78,7 @@ def test_what_cannot_be_read_is_refused(spec, expected):
 @pytest.mark.parametrize(
     ("how", "expected"),
     [
-        ({"vary": {"payload.mass": "normal(1, 0.1)"}}, "a number of samples"),
+        ({"vary": {"payload.mass": "normal(1, 0.1)"}}, "samples or latin"),
         ({"vary": {"payload.mass": "0:1:5"}, "samples": 5}, "a number with a distribution"),
         ({"vary": {}}, "at least one number"),
         ({"vary": {"payload.masss": "0:1:5"}}, "nearest: mass"),

@@ -84,9 +84,9 @@ def test_files_hold_the_same_numbers_with_units(flexctl, tmp_path):
         (["--truth-vary", "gains.Gp=1,2"], "numbers of the arm, got gains.Gp of the design"),
         (["--vary", "gains.Gp"], "KEY=SPEC or a CSV file"),
         (["--vary", "gains.Gp=1,2", "--vary", "gains.Gp=3"], "each key once"),
-        (["--vary", "none.csv"], "expected a CSV file"),
+        (["--vary", "none.csv"], "expected a file, got nothing"),
         ([*GRID, "--truth-model", "theodore-ghosal-rrp"], "expected 1 links as"),
-        (["--vary", "payload.mass=normal(1,0.1)"], "a number of samples"),
+        (["--vary", "payload.mass=normal(1,0.1)"], "samples or latin"),
         (["--vary", "gains.Gp=1:2:100000", "--vary", "gains.Gv=1:2:10000"], "1,000,000,000"),
     ],
 )
@@ -131,7 +131,7 @@ def test_compare_tells_shares_and_keeps_the_worst_arms(flexctl, tmp_path):
     [
         (["--samples", "3"], "--scatter: expected KEY=SPEC"),
         (["--scatter", "payload.mass"], "expected KEY=SPEC or a CSV file"),
-        (["--scatter", "payload.mass=normal(1)"], "a mean and a deviation"),
+        (["--scatter", "payload.mass=normal(1)"], "a mean, and a deviation"),
         (["--scatter", "payload.mass=normal(1,0.1)", "--worst", "/proc/no/where"], "a folder"),
     ],
 )

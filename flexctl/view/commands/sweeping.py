@@ -197,7 +197,7 @@ def _front(found: Sweep, pareto: Sequence[str], front: Sequence[int]) -> Rendera
 
 
 def _number(value: float) -> str:
-    return "-" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:.4g}"
+    return "none" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:.4g}"
 
 
 def write_csv(path: Path, found: Sweep) -> None:

@@ -61,7 +61,8 @@ def plot_sweep(
         case "curve":
             return _curves(found, names, given)
         case "map":
-            return _maps(found, names[0])
+            varies = [key for key in names if len(np.unique(found.worst(key))) > 1]
+            return _maps(found, names[0] if metrics or not varies else varies[0])
         case "pareto":
             return _trade_off(found, pareto, given)
         case "parallel":
@@ -88,11 +89,11 @@ def _maps(found: Sweep, name: str) -> Figure:
         x, y = found.values[own, first], found.values[own, second]
         shown.append(_map(axes, x, y, values[own], (low, high)))
         _mark(axes, x, y, "unstable", found.unstable[own], marker="x", color=BAD, linewidths=1.2)
-        lost = np.isnan(values[own]) & ~found.unstable[own]
+        lost = np.isnan(values[own]) & ~found.unstable[own] & found.done[own]
         _mark(axes, x, y, "no value", lost, marker=".", color="#6B7280")
         if found.stable[own].any() and found.unstable[own].any():
-            z = found.worst(_ABSCISSA)[own]
-            _border(axes, (x, y, z), 0.0, "stability limit", (BAD, "-"))
+            z = np.where(found.unstable[own], 1.0, 0.0)  # half way between the points
+            _border(axes, (x, y, z), 0.5, "stability limit", (BAD, "-"))
         for i, limit in enumerate(found.limits):
             look = "black", DASHES[i % len(DASHES)]
             z = found.worst(limit.key)[own]
@@ -168,7 +169,7 @@ def _curves(found: Sweep, names: Sequence[str], given: Mapping[str, Look]) -> Fi
     column, figure = _column(names, 7.2)
     (first,) = varied(found)
     for axes, name in zip(column, names, strict=True):
-        values = found.worst(name)
+        values, first_bad = found.worst(name), found.design[found.unstable].min(initial=len(given))
         for k, design in enumerate(found.designs):
             own = np.flatnonzero((found.design == k) & found.done)
             own = own[np.argsort(found.values[own, first])]
@@ -185,7 +186,7 @@ def _curves(found: Sweep, names: Sequence[str], given: Mapping[str, Look]) -> Fi
             bad = found.unstable[own]
             style: dict[str, Any] = {"marker": "x", "transform": axes.get_xaxis_transform()}
             style |= {"color": BAD}
-            once = None if k else "unstable"
+            once = "unstable" if k == first_bad else None
             if bad.any():  # at the foot, a row for each gain set
                 axes.scatter(
                     x[bad], np.full(bad.sum(), 0.02 + 0.05 * k), s=16.0, label=once, **style
@@ -280,7 +281,7 @@ def _parallel(found: Sweep, names: Sequence[str], given: Mapping[str, Look]) -> 
     keys = varied(found)
     columns = [*(found.values[:, k] for k in keys), *(found.worst(name) for name in names)]
     labels = [*(key_words(found, k) for k in keys), *map(metric_words, names)]
-    figure = new_figure(1.6 + 1.5 * len(columns), 4.6)
+    figure = new_figure(max(7.2, 1.6 + 1.5 * len(columns)), 4.6)
     axes = figure.subplots()
     heights = [_height(column, column) for column in columns]
     lines, places = np.column_stack(heights), [float(i) for i in range(len(columns))]

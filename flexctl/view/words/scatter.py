@@ -58,7 +58,7 @@ def scatter_sentences(found: Scatter) -> Iterator[str]:
 
 def scatter_rows(found: Scatter) -> list[tuple[str, ...]]:
     """Rows of a table: a label, and for each design its share or its quantiles."""
-    rows = [("ranks first", found.wins), ("settles", found.settled)]
+    rows = [("ranks first (alone or tied)", found.wins), ("settles", found.settled)]
     rows += [("unstable", found.unstable), ("no verdict", found.failed)]
     table = [
         (label, *(_percent(own.get(name)) for name in found.wins))
@@ -80,8 +80,14 @@ def _quantiles(values: Array) -> str:
     """Write a median and, in brackets, the other quantiles."""
     if np.isinf(values).all():
         return "infinite"
-    low, median, high = ("infinite" if np.isinf(x) else f"{x:.3g}" for x in values)
-    return "-" if np.isnan(values).any() else f"{median} ({low} .. {high})"
+    if np.isnan(values).all():
+        return "-"
+    low, median, high = map(_number, values)
+    return f"{median} ({low} .. {high})"
+
+
+def _number(value: float) -> str:
+    return "none" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:.3g}"
 
 
 def _share(found: Scatter, one: Share) -> str:

@@ -23,7 +23,9 @@ def sweep_sentences(found: Sweep, summaries: Sequence[Summaries]) -> Iterator[st
         return share_words(one, independent=found.independent)
 
     for one in summaries:
-        yield f"{one.name} is stable at {told(one.stable)}."
+        if not one.judged:
+            continue
+        yield f"At rest at the end of its motion {one.name} is stable at {told(one.stable)}."
         if one.settled:
             yield f"{one.name} settles at {told(one.settled)}."
         if one.within:
@@ -49,8 +51,8 @@ def shape_sentences(found: Sweep) -> Iterator[str]:
         error, key, value = found.shape_error
         yield (
             "Mode shapes are those of the nominal arm. Made anew, they would change the "
-            f"frequencies of its clamped lines by {_change(error)} at {key} = {value:.4g}; "
-            "--shapes rebuilt does that."
+            f"frequencies of its clamped lines by {_change(error)} at {key} = {value:.4g}, other "
+            "metrics perhaps by more; --shapes rebuilt makes them anew."
         )
 
 
