@@ -122,7 +122,8 @@ def teller(say: Callable[[str], None]) -> Callable[[int, int, float | None], Non
     """Make what tells the progress of a sweep."""
 
     def tell(done: int, of: int, left: float | None) -> None:
-        say(f"{done} of {of} points" + (f", {_duration(left)} left" if left else ""))
+        pace = f", {(of - done) / left:.3g} a second, {_duration(left)} left" if left else ""
+        say(f"{done} of {of} points{pace}")
 
     return tell
 
