@@ -66,6 +66,15 @@ class Scatter(Summary):
         By gain set and metric its values (3,) at `QUANTILES`, of every joint the worst.
     worst
         By gain set the arm on which it does worst.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> found = flexctl.scatter(
+    ...     "single-link-hub", "hub-pd", {"payload.mass": [0.1, 0.2]}, baseline=False, jobs=1
+    ... )
+    >>> found.n, found.worst["hub-pd"].values
+    (2, {'truth.payload.mass': 0.2})
     """
 
     sweep: Sweep = field(repr=False)

@@ -70,11 +70,11 @@ def deliver(result: Result, options: CliOptions, requirements: Sequence[Requirem
             writers[options.out.suffix.lower()](path)
     if isinstance(options, PlotOptions) and options.plot and result.figure:
         save_figure(result.figure(), options.plot)
+    failures = [requirement.failure(answer) for requirement in requirements]  # files are there
     if options.json:
         sys.stdout.write(_json(answer))
     else:
         console().print(result.table())
-    failures = [requirement.failure(answer) for requirement in requirements]
     for failure in filter(None, failures):
         tell(str(failure))
     return sum(failure is not None for failure in failures)

@@ -104,6 +104,13 @@ RECORDS = {
         "StiffnessMargin(model=planar-two-link, design=two-link-decoupling, truth=4 elements",
         "tolerates a stiffness overestimate of up to 0.563 %",
     ),
+    "Scatter": (
+        lambda: flexctl.scatter(
+            "single-link-hub", "hub-pd", {"payload.mass": [0.1, 0.2]}, baseline=False, jobs=1
+        ),
+        "Scatter(model=single-link-hub, n=2, wins={hub-pd})",
+        "Judged on 2 arms with scattered payload.mass",
+    ),
     "Sweep": (
         lambda: flexctl.sweep(
             "single-link-hub", "hub-pd", {"gains.Gp": [10.0, 20.0]}, metrics="linear", jobs=1
