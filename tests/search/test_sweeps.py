@@ -396,3 +396,54 @@ def test_shares_have_intervals_only_of_independent_samples():
     assert "confidence" in sweep_words(sweep(ARM, DESIGN, drawn, samples=3, **how))
     with pytest.raises(InputError, match="jobs: expected 1 or more"):
         sweep(ARM, DESIGN, drawn, samples=3, **how | {"jobs": 0})
+
+
+ROD = """
+summary = "A rigid rod that carries a point mass, in a horizontal plane"
+source = "flexctl"
+gravity = [0.0, 0.0, 0.0]
+[[link]]
+joint = "revolute"
+length = 0.5
+mass_per_length = 1.2
+dh = { a = 0.5, alpha = 0.0, d = 0.0 }
+[payload]
+mass = 0.3
+"""
+INTEGRAL = """
+summary = "Joint PD with integral action"
+source = "flexctl"
+model = "rod"
+method = "joint-pd"
+[reference]
+kind = "quintic"
+from = [0.0]
+to = [1.0]
+duration = 1.0
+[gains]
+Gp = [4.0]
+Gv = [0.8]
+Gi = [2.0]
+"""
+
+
+def test_share_and_quantiles_are_those_of_a_known_stability_limit(tmp_path):
+    # J s^3 + Gv s^2 + Gp s + Gi is stable for Gi < Gv Gp/J (Routh); J = m L^2/3 + M L^2
+    (tmp_path / "rod.toml").write_text(ROD)
+    (tmp_path / "integral.toml").write_text(INTEGRAL)
+    J, Gp, Gv = 0.6 * 0.25 / 3 + 0.3 * 0.25, 4.0, 0.8
+    limit, n = Gv * Gp / J, 200
+    vary = {"gains.Gi": f"normal({0.9 * limit!r}, {0.2 * limit!r})"}
+    arm, design = tmp_path / "rod.toml", tmp_path / "integral.toml"
+    found = sweep(arm, design, vary, metrics="linear", latin=n, seed=3, jobs=1)
+    (one,) = summarise(found)
+    assert not found.failed
+    assert abs(one.stable.count - n * scipy.stats.norm.cdf(0.5)) < 1  # an interval a sample
+    Gi = scipy.stats.norm.ppf([0.05, 0.5, 0.95], 0.9 * limit, 0.2 * limit)
+    abscissa = [np.roots([J, Gv, Gp, x]).real.max() for x in Gi]
+    quantiles = one.quantiles["stability.spectral_abscissa"]
+    np.testing.assert_allclose(quantiles, abscissa, atol=0.05 * np.ptp(abscissa))
+    assert found.units == ("N m/(rad s)",)
+    random = sweep(arm, design, vary, metrics="linear", samples=n, seed=3, jobs=1)
+    share = summarise(random)[0].stable
+    assert share.low < scipy.stats.norm.cdf(0.5) < share.high

@@ -66,6 +66,7 @@ def test_files_hold_the_same_numbers_with_units(flexctl, tmp_path):
     with xr.open_dataset(files["nc"]) as data:
         np.testing.assert_array_equal(data[key].transpose(..., "design").values.ravel(), told)
         assert data[key].attrs["units"] == "1/s"
+        assert data["gains.Gp"].attrs["units"] == "N m/rad"
     assert answer["pareto"][0]["point"] in range(9)
     assert answer["pareto_metrics"] == [key, "stability.min_damping_ratio"]
 

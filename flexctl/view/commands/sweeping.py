@@ -279,6 +279,8 @@ def write_netcdf(path: Path, found: Sweep, made: str) -> None:
             first = tuple(slice(None) if i == k else 0 for i in range(len(shape)))
             coordinates[key] = (key, columns[(*first, k)])
     data = xr.Dataset(coords=coordinates, attrs={"provenance": made, "model": found.model})
+    for key, unit, scaled in zip(found.keys, found.units, found.scaled, strict=True):
+        data[key].attrs = {"units": unit or "1"} | ({"factor_of": "nominal"} if scaled else {})
     for key, values in found.metrics.items():
         more = ("joint",) if values.ndim > 1 else ()
         own = values.reshape(*shape, *values.shape[1:])
