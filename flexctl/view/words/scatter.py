@@ -51,6 +51,9 @@ def scatter_sentences(found: Scatter) -> Iterator[str]:
             bad.append(f"settles on {_share(found, settled)}")
         if bad:
             yield f"{name}: {', '.join(bad)}."
+        worst = found.worst[name]
+        if worst.why:
+            yield f"{name} on sample {worst.sample}: {worst.why.rstrip('.')}."
     yield from shape_sentences(found.sweep)
     if found.sweep.interrupted:
         yield f"Interrupted: only the {found.n} arms on which all designs were judged count."
