@@ -108,7 +108,10 @@ class Study:
         name = one.key.removeprefix(_OF_TRUTH)
         if name in BASES:
             return ""
-        return FACTOR if one.scaled else unit_of(name, self.setup.design_arm, self.designs[0])
+        if one.scaled:
+            return FACTOR
+        units = (unit_of(name, self.setup.design_arm, design) for design in self.designs)
+        return " or ".join(dict.fromkeys(units))
 
     def equations(self, values: Array) -> Array:
         """Return for each point (n c,) the first one that has the same equations.

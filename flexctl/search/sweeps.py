@@ -6,7 +6,9 @@ import hashlib
 import inspect
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +19,7 @@ from pydantic_core import PydanticSerializationError
 
 from flexctl import checks
 from flexctl.checks import Array
-from flexctl.errors import InputError
+from flexctl.errors import FlexctlWarning, InputError
 from flexctl.loop import Setup, ShapesChoice
 from flexctl.model import (
     DESIGN_TABLES,
@@ -423,15 +425,26 @@ def _chunks(points: Array, equations: Array, size: int, jobs: int) -> list[Array
 
 
 def _run(study: Study, tasks: Iterator[Task], workers: Cluster | int) -> Iterator[list[Row]]:
+    """Judge points; yield the rows of each task, in the order in which they arrive."""
     if isinstance(workers, Cluster):
-        return workers.judge(study, tasks)
+        yield from workers.judge(study, tasks)
+        return
     if workers == 1:
-        return (_judge(study, task) for task in tasks)
+        yield from (_judge(study, task) for task in tasks)
+        return
     import joblib  # takes a tenth of a second, which other searches need not spend
 
     with joblib.parallel_config("loky", n_jobs=workers, inner_max_num_threads=1):
         pool: Any = joblib.Parallel(return_as="generator_unordered")
-        return pool(joblib.delayed(_judge)(study, task) for task in tasks)
+        try:
+            yield from pool(joblib.delayed(_judge)(study, task) for task in tasks)
+        except BrokenProcessPool:
+            warnings.warn(
+                "a process that judged points was ended, perhaps for lack of memory; what is "
+                "judged is kept, the same command tries the others again",
+                FlexctlWarning,
+                stacklevel=2,
+            )
 
 
 def _judge(study: Study, task: Task) -> list[Row]:

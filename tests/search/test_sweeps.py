@@ -10,12 +10,13 @@ import sys
 import time
 
 import numpy as np
+import psutil
 import pytest
 import scipy.stats
 
 from flexctl import evaluate, load_design, load_model
 from flexctl.control import design_controller
-from flexctl.errors import InputError
+from flexctl.errors import FlexctlWarning, InputError
 from flexctl.loop import close_loop
 from flexctl.model import BasisChoice, apply_settings, with_value
 from flexctl.search.ledger import Ledger, Row
@@ -230,6 +231,26 @@ def test_one_process_and_two_give_the_same_table():
     one, two = (sweep(ARM, DESIGN, vary, truth_basis=TRUTH, jobs=jobs) for jobs in (1, 2))
     for key, values in one.metrics.items():
         np.testing.assert_array_equal(values, two.metrics[key])
+
+
+def test_a_process_that_is_killed_ends_the_sweep_with_what_is_judged():
+    def kill(_done, _of, _left):
+        for process in psutil.Process().children():
+            if "popen_loky" in " ".join(process.cmdline()):
+                process.kill()
+
+    how = {"metrics": "linear", "truth_basis": TRUTH, "jobs": 2}
+    with pytest.warns(FlexctlWarning, match="a process that judged points was ended"):
+        found = sweep(ARM, DESIGN, {"gains.Gp": "*0.5:*2:20000"}, progress=kill, **how)
+    assert found.interrupted
+    assert found.done.any()
+
+
+def test_units_are_those_of_all_designs():
+    vary = {"gains.Gp": [20.0, 30.0], "elements": [1, 2]}
+    how = {"metrics": "linear", "jobs": 1, "truth_basis": TRUTH}
+    found = sweep("vertical-2r", ["vertical-2r-pd", "vertical-2r-decoupling"], vary, **how)
+    assert found.units == ("N m/rad or 1/s^2", "")
 
 
 def test_a_share_has_the_interval_of_clopper_and_pearson():
