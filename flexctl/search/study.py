@@ -20,6 +20,7 @@ from flexctl.model import (
     BasisChoice,
     Design,
     apply_settings,
+    build,
     design_value,
     unit_of,
     with_value,
@@ -320,7 +321,10 @@ class Bench:
 def _with_order(basis: BasisChoice, kind: str, value: float) -> BasisChoice:
     if value != int(value) or value < 1:
         raise InputError(f"{kind}: expected whole numbers of 1 or more, got {value:g}")
-    return basis.model_copy(update={"kind": kind, "order": int(value)})
+    table = basis.table()
+    if basis.kind != kind:  # elements slide in no other way
+        table.pop("sliding", None)
+    return build(BasisChoice, {**table, "kind": kind, "order": int(value)}, kind)
 
 
 def _with_setting(setup: Setup, setting: str, *, of_truth: bool) -> Setup:

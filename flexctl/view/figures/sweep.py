@@ -80,7 +80,7 @@ def _maps(found: Sweep, name: str) -> Figure:
     figure = new_figure(1.5 + 4.6 * len(found.designs), 4.4)
     row = figure.subplots(1, len(found.designs), squeeze=False)[0]
     values = found.worst(name)
-    finite = values[np.isfinite(values)]
+    finite = values[np.isfinite(values) & ~found.unstable]  # crosses tell the others
     low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 1.0)
     shown = list[ScalarMappable]()
     first, second = varied(found)
@@ -295,14 +295,14 @@ def _parallel(found: Sweep, names: Sequence[str], given: Mapping[str, Look]) -> 
             LineCollection(list(paths[own]), colors=colour, linewidths=0.8, alpha=0.5)
         )
     for limit in found.limits:
-        if limit.key in names:
+        if limit.key in names and np.isfinite(found.worst(limit.key)).any():
             at = len(keys) + list(names).index(limit.key)
             height = float(np.clip(_height(columns[at], np.array([limit.value]))[0], 0.0, 1.0))
             axes.plot([at - 0.12, at + 0.12], [height] * 2, color="black", linewidth=2.4, zorder=4)
     for place, column in zip(places, columns, strict=True):
         axes.axvline(place, color="black", linewidth=0.8, zorder=3)
         finite = column[np.isfinite(column)]
-        ends = (f"{finite.min():.3g}", f"{finite.max():.3g}") if len(finite) else ("no", "number")
+        ends = (f"{finite.min():.3g}", f"{finite.max():.3g}") if len(finite) else ("", "no number")
         for at, text, va in ((-0.02, ends[0], "top"), (1.02, ends[1], "bottom")):
             axes.text(place, at, text, ha="center", va=va, fontsize=8.5)
     named = zip(colours, found.designs, strict=True)
