@@ -89,6 +89,8 @@ def stiffness(here, on_the_way, exact=True, proven=True, growth=None):
         path_upper=on_the_way,
         path_t=0.811,
         path_proven=proven,
+        path_lower=-0.417,
+        path_lower_t=0.233,
         path_growth=growth,
         lemma=lemma,
     )

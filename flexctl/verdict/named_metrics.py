@@ -50,6 +50,7 @@ UNITS = {
     "stiffness.exact.alpha_upper": "-",
     "stiffness.exact.alpha_lower": "-",
     "stiffness.exact.path_alpha_upper": "-",
+    "stiffness.exact.path_alpha_lower": "-",
     "stiffness.exact.path_growth": "-",
 }
 """All metrics, and their units."""
@@ -97,6 +98,7 @@ def _metrics(e: Evaluation) -> Iterator[tuple[str, Any]]:
         "stiffness.exact.alpha_upper": exact.alpha_upper if exact else None,
         "stiffness.exact.alpha_lower": exact.alpha_lower if exact else None,
         "stiffness.exact.path_alpha_upper": stiffness.path_upper if stiffness and exact else None,
+        "stiffness.exact.path_alpha_lower": stiffness.path_lower if stiffness and exact else None,
         "stiffness.exact.path_growth": growth.factor if growth else None,
     }
     if never:

@@ -56,6 +56,7 @@ def test_the_tolerance_of_a_set_point_is_that_of_its_pose(make):
 
     assert found.path_t == 0.0
     assert found.path_upper == pytest.approx(found.exact.alpha_upper, rel=1e-12)
+    assert found.path_lower == pytest.approx(found.exact.alpha_lower, rel=1e-12)
 
 
 @pytest.mark.parametrize("gravity", [(0.0, 0.0, 0.0), (0.0, -1.0, 0.0)])
@@ -67,11 +68,13 @@ def test_the_tolerance_is_that_of_the_margin_with_and_without_known_loops(make, 
     known, alone = judge_stiffness(closed, linear_poses(closed)), judge_stiffness(closed)
     margin = stiffness_margin(arm, design, truth_basis=ONE, n_path=11)
     least = min(pose.interval.alpha_upper for pose in margin.path)
+    below = max((pose.interval.alpha_lower, -pose.t) for pose in margin.path)
     growth = margin.path_growth
 
     for found in (known, alone):
         assert found.exact.alpha_upper == pytest.approx(margin.exact.alpha_upper, rel=1e-6)
         assert found.path_upper == pytest.approx(least, rel=1e-6)
+        assert (found.path_lower, -found.path_lower_t) == pytest.approx(below, rel=1e-6)
         assert found.path_proven == all(pose.interval.proven for pose in margin.path)
         assert (found.path_growth is None) == (growth is None)
         if growth:

@@ -7,7 +7,7 @@ from flexctl.robustness.lft.mu_bounds import MuBounds, find_mu_bounds
 from flexctl.robustness.lft.one_error import first_crossing
 from flexctl.robustness.lft.real_crossings import (
     find_real_crossings,
-    first_unstable,
+    search_ends,
     stable_interval,
 )
 from flexctl.robustness.lft.sensitivities import axis_tolerance, eigenvalue_sensitivities
@@ -43,7 +43,7 @@ __all__ = [
     "find_mu_bounds",
     "find_real_crossings",
     "first_crossing",
-    "first_unstable",
     "frequency_response",
+    "search_ends",
     "stable_interval",
 ]

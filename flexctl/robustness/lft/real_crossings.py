@@ -8,7 +8,7 @@ contradiction remains, `ComputationError` is raised.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -125,11 +125,25 @@ def first_unstable(loop: UncertainLoop) -> float:
     DesignError, InputError, ComputationError
         As `stable_interval`.
     """
+    return search_ends(loop)(1.0)
+
+
+def search_ends(loop: UncertainLoop) -> Callable[[float], float]:
+    """Prepare the search of both ends of the stable interval, each of which may fail alone.
+
+    The function of a sign returns the error of that sign nearest to 0 at which the loop is
+    unstable, sign times infinity where it never is. It raises as `stable_interval`.
+    """
     problem = prepare(loop, -np.inf, np.inf)
-    end = _end(problem, 1.0)[0]
-    if end is not None:
-        return end.delta
-    return problem.high if unstable_at(loop, problem.high) else np.inf
+
+    def find(sign: float) -> float:
+        end = _end(problem, sign)[0]
+        if end is not None:
+            return end.delta
+        far = problem.high if sign > 0 else problem.low
+        return far if unstable_at(loop, far) else sign * np.inf
+
+    return find
 
 
 def is_small(loop: UncertainLoop) -> bool:

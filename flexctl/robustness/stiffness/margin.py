@@ -324,6 +324,9 @@ class StiffnessTolerance:
         overestimate [-]; None and NaN where a pose is unstable without error.
     path_proven
         Whether `path_upper` is exact, not from a continuation of the equilibrium.
+    path_lower_t, path_lower
+        The same of the least underestimate tolerated: the largest of the lower ends of the poses
+        [-], -1 where every underestimate is tolerated.
     path_growth
         Growth of a small disturbance over the motion with an overestimate of 10 %; None where all
         poses tolerate it, there is no motion, or it could not be computed.
@@ -337,6 +340,8 @@ class StiffnessTolerance:
     path_t: float | None
     path_upper: float
     path_proven: bool = True
+    path_lower_t: float | None = None
+    path_lower: float = np.nan
     path_growth: PathGrowth | None = None
     not_computed: Mapping[str, str] = field(default_factory=dict)
 
@@ -369,22 +374,38 @@ def judge_stiffness(
     moving = known if controller.reference.duration else None
     path = [moving.at(t) if moving else None for t in times]
     reasons: dict[str, str] = {}
-    uppers = [
-        _judged(lambda q=q, at=at: loop_at(uncertain, q, 0.0, at).upper(), "path", reasons)
+    loops = [
+        _judged(partial(loop_at, uncertain, q, 0.0, at), "path", reasons)
         for q, at in zip(joints, path, strict=True)
     ]
-    ends = [upper for upper in uppers if upper]
-    worst = int(np.argmin([upper for upper, _ in ends])) if len(ends) == len(uppers) else None
-    upper, proven = (np.nan, True) if worst is None else ends[worst]
+    worst, upper, proven = _nearest_end(loops, 1, reasons)
+    worst_below, lower, _ = _nearest_end(loops, -1, reasons)
     return StiffnessTolerance(
         lemma=stiffness_lemma(plant, plant.straight(controller.reference.final)),
         exact=_judged(lambda: final_loop(uncertain, final).interval, "exact", reasons),
         path_t=None if worst is None else float(times[worst]),
         path_upper=upper,
         path_proven=proven,
+        path_lower_t=None if worst_below is None else float(times[worst_below]),
+        path_lower=lower,
         path_growth=growth_or_none(uncertain, known=path) if upper < ERROR else None,
         not_computed=reasons,
     )
+
+
+def _nearest_end(
+    loops: Sequence[PoseLoop | None], sign: int, reasons: dict[str, str]
+) -> tuple[int | None, float, bool]:
+    """Pose whose end on this side is nearest to 0, that end [-], and whether it is proven.
+
+    None and NaN where a pose has no margin, or its end could not be computed.
+    """
+    ends = [loop and _judged(partial(loop.end, sign), "path", reasons) for loop in loops]
+    found = [end for end in ends if end]
+    if len(found) < len(loops):
+        return None, np.nan, True
+    worst = int(np.argmin([sign * end for end, _ in found]))
+    return worst, *found[worst]
 
 
 def _of_unknown_stiffness(controller: Controller) -> Controller:

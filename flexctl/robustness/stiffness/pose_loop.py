@@ -30,7 +30,7 @@ from flexctl.robustness.lft import (
     UncertainLoop,
     axis_tolerance,
     eigenvalue_sensitivities,
-    first_unstable,
+    search_ends,
     stable_interval,
 )
 from flexctl.robustness.stiffness.followed_equilibria import ErrorFamily, stiffness_family
@@ -195,8 +195,10 @@ class PoseLoop:
             counted=interval.counted,
         )
 
-    def upper(self) -> tuple[float, bool]:
-        """Upper end of `interval` [-] alone, infinite without a limit, and whether it is proven.
+    def end(self, sign: int) -> tuple[float, bool]:
+        """Upper (1) or lower (-1) end of `interval` [-] alone, and whether it is proven.
+
+        Without a limit infinite above and -1 below.
 
         Raises
         ------
@@ -204,10 +206,16 @@ class PoseLoop:
             As `interval`.
         """
         self._require_stable()
+        none = np.inf if sign > 0 else -1.0
         if self.family and self.moves:
-            end = self.family.end(1)
-            return (end.alpha if end else np.inf), False
-        return first_unstable(self.loop), True
+            end = self.family.end(sign)
+            return (end.alpha if end else none), False
+        return max(self._first_unstable(sign), -1.0), True
+
+    @cached_property
+    def _first_unstable(self) -> Callable[[float], float]:
+        """Error nearest to 0 at which the loop is unstable, as a function of its sign."""
+        return search_ends(self.loop)
 
     def _require_stable(self) -> None:
         """Refuse a loop whose actuators cannot hold the arm at this pose, or that is unstable."""

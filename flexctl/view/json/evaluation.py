@@ -99,6 +99,8 @@ def _stiffness(s: StiffnessTolerance | None) -> dict[str, Any] | None:
             "proven": s.exact.proven,
             "path_alpha_upper": s.path_upper,
             "path_t": s.path_t,
+            "path_alpha_lower": s.path_lower,
+            "path_t_lower": s.path_lower_t,
             "path_growth": growth.factor if growth else None,
             "path_growth_error": growth.error if growth else None,
             "path_growth_from": growth.start if growth else None,

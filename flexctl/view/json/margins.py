@@ -104,7 +104,7 @@ def _rate(rate: ModeRate) -> dict[str, Any]:
 
 def _path(margin: StiffnessMargin) -> dict[str, Any]:
     """Write what is found along the motion, a list by pose each."""
-    poses, worst = margin.path, margin.worst
+    poses, worst, below = margin.path, margin.worst, margin.worst_below
     return {
         "t": [pose.t for pose in poses],
         "lemma": [pose.alpha_star for pose in poses],
@@ -113,6 +113,7 @@ def _path(margin: StiffnessMargin) -> dict[str, Any]:
         "mode": [_mode(pose.interval) for pose in poses],
         "why": [pose.why for pose in poses],
         "worst_t": worst.t if worst else None,
+        "worst_t_lower": below.t if below else None,
         "growth": asdict(margin.path_growth) if margin.path_growth else None,
     }
 

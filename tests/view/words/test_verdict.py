@@ -262,6 +262,7 @@ def test_the_json_holds_every_figure_under_its_own_key():
     exact = answer["stiffness"]["exact"]
     assert (exact["alpha_upper"], exact["alpha_lower"]) == (0.271, -0.613)
     assert (exact["path_alpha_upper"], exact["path_t"]) == (0.183, 0.811)
+    assert (exact["path_alpha_lower"], exact["path_t_lower"]) == (-0.417, 0.233)
     assert (exact["mode"], exact["crossing_frequency"]) == ("link2.y.1", 58.9)
     lemma = answer["stiffness"]["lemma"]
     assert (lemma["lambda_max_H"], lemma["alpha_star"]) == (7.7, 0.0917)
