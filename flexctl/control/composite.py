@@ -19,9 +19,10 @@ from flexctl.control.laws import (
     rigid_forces,
 )
 from flexctl.control.reference import ReferenceMotion
+from flexctl.control.second_loop import feedback_sentences, make_second_loop, second_feedback
 from flexctl.control.singular_perturbation import separate_time_scales, slow_fast_map
 from flexctl.model import Design, SlowAngle
-from flexctl.plant import Plant
+from flexctl.plant import Plant, linearise
 
 
 def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> LawParts:
@@ -36,11 +37,15 @@ def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> L
 
         tau_f = -Kp (z - z_qs) - Kv z',  z_qs = K_z^-1 (B_z tau_s - T_z' f(S y, S y', S u)).
 
-    Source: [SM02], (68)-(70), with f1 in (69) and z_qs in (70). Raises as `make_fast_loop`, and
-    InputError when the arm is rigid.
+    After the motion, if there is a second loop, state feedback about the equilibrium takes over:
+
+        tau = tau_0 - G [e; q_f; e'; q_f'].
+
+    Source: [SM02], (68)-(70), with f1 in (69) and z_qs in (70). Raises as `make_fast_loop` and
+    `make_second_loop`, and InputError when the arm is rigid.
     """
     separate_time_scales(plant.nominal, reference.final, design.slow_angle)  # refuses a rigid arm
-    loop, angle = design.fast_loop, design.slow_angle
+    loop, angle, feedback = design.fast_loop, design.slow_angle, None
     numbers = joint_gains(design.joint_gains, plant.m)
     numbers.pop("Gi", None)
     fast = make_fast_loop(plant.nominal, design, loop, reference) if loop else None
@@ -51,6 +56,11 @@ def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> L
             numbers |= _path(reference)
         if quasi_steady and _constant_stiffness(plant):
             numbers["compliance"] = _compliance(plant, reference, angle)
+    if design.second_loop:
+        linear = linearise(plant.nominal, plant.straight(reference.final))
+        second = design.second_loop
+        feedback = make_second_loop(linear, plant.drives, second, design.label, torques=True)
+        numbers |= {"G": feedback.gain, "q0": linear.q0, "tau0": linear.tau0}
 
     def write(plant: Plant, signals: Signals) -> ca.Function:
         y, rate, u = _slow_motion(plant, signals, angle)
@@ -63,14 +73,18 @@ def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> L
             G = chebyshev_sum(gains, 2 * _share(signals) - 1) if len(gains) > 1 else gains[0]
             W = constant(fast.scales.W)
             tau -= G @ ca.vertcat(W @ signals.q - z_qs, W @ signals.v)
+        if "G" in signals.numbers:
+            own = signals.numbers["tau0"] + second_feedback(signals)
+            tau = (1 - signals.s) * tau + signals.s * own
         return signals.law(tau)
 
     structure = (angle, quasi_steady, fast is not None)
     return LawParts(
         law=Recipe(write=write, numbers=numbers, structure=structure),
         n_state=0,
+        feedback=feedback,
         fast=fast,
-        assumptions=tuple(_assumptions(plant, design, fast)),
+        assumptions=(*_assumptions(plant, design, fast), *feedback_sentences(feedback)),
     )
 
 

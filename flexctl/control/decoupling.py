@@ -11,7 +11,13 @@ from flexctl.checks import Array
 from flexctl.control.laws import LawParts, Recipe, Signals, joint_gains
 from flexctl.control.lqr import GivenFeedback, StateFeedback
 from flexctl.control.reference import ReferenceMotion
-from flexctl.control.second_loop import decoupled_model, make_second_loop, passive_rows
+from flexctl.control.second_loop import (
+    decoupled_model,
+    feedback_sentences,
+    make_second_loop,
+    passive_rows,
+    second_feedback,
+)
 from flexctl.errors import DesignError
 from flexctl.model import Design
 from flexctl.plant import LinearPlant, Plant, linearise
@@ -48,9 +54,9 @@ def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> 
     numbers = joint_gains(design.joint_gains, plant.m)
     Gi = numbers.get("Gi")
     _require_stable_joints(numbers["Gp"], numbers["Gv"], Gi)
-    linear = linearise(plant.nominal, plant.straight(reference.final))
     feedback = None
     if design.second_loop:
+        linear = linearise(plant.nominal, plant.straight(reference.final))
         feedback = make_second_loop(linear, plant.drives, design.second_loop, design.label)
         if Gi is not None and isinstance(feedback, StateFeedback):
             _require_stable_integral(linear, plant.drives, feedback, Gi)
@@ -61,7 +67,7 @@ def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> 
         u = signals.driven[2] - x["Gv"] * signals.error_rate - x["Gp"] * signals.error
         integral, summed = x["Gi"] * signals.z if "Gi" in x else 0, signals.error
         if "G" in x:
-            u = (1 - signals.s) * u + signals.s * _second(signals)
+            u = (1 - signals.s) * u + signals.s * second_feedback(signals)
             summed = (1 - signals.s) * summed + signals.s * _driven_sag(signals)
         return signals.law(decoupling_torque(plant, signals, u - integral), summed)
 
@@ -77,12 +83,7 @@ def _assumptions(plant: Plant, feedback: StateFeedback | GivenFeedback | None) -
     yield _KNOWN
     if plant.rotors:
         yield _ROTORS
-    if isinstance(feedback, GivenFeedback):
-        yield "the gain of the second loop is given and follows from no weights"
-        worst = feedback.poles[feedback.poles.real.argmax()]
-        if worst.real >= 0:
-            pole = f"pole at {worst:.4g} rad/s"
-            yield f"the second loop is not stable on its design plant with this gain ({pole})"
+    yield from feedback_sentences(feedback)
 
 
 def decoupling_torque(plant: Plant, signals: Signals, u: ca.SX) -> ca.SX:
@@ -99,13 +100,6 @@ def decoupling_torque(plant: Plant, signals: Signals, u: ca.SX) -> ca.SX:
     D, LT, order = ca.ldl(M[f, f])
     a_f = -ca.ldl_solve(M[f, r] @ u + force[f], D, LT, order)
     return M[r, r] @ u + M[r, f] @ a_f + force[r]
-
-
-def _second(signals: Signals) -> ca.SX:
-    """Feedback about the final equilibrium, including wind-up under the weight of bent links."""
-    order = [*signals.drives, *passive_rows(signals.q.numel(), signals.drives)]
-    state = ca.vertcat((signals.q - signals.numbers["q0"])[order], signals.v[order])
-    return -signals.numbers["G"] @ state
 
 
 def _driven_sag(signals: Signals) -> ca.SX:
@@ -130,13 +124,19 @@ def _require_stable_joints(Gp: Array, Gv: Array, Gi: Array | None) -> None:
 def _require_stable_integral(
     linear: LinearPlant, drives: Sequence[int], feedback: StateFeedback, Gi: Array
 ) -> None:
-    """Check that the second loop, designed without the integral, stays stable with it."""
+    """Check that the second loop, designed without the integral, keeps its decay with it."""
     m, (A, B) = len(Gi), decoupled_model(linear, drives)
     integral = np.hstack([np.eye(m, len(A)), np.zeros((m, m))])
     closed = np.vstack([np.hstack([A - B @ feedback.gain, -B * Gi]), integral])
     poles = np.linalg.eigvals(closed)
-    if poles.real.max() >= 0:
+    worst = poles[poles.real.argmax()]
+    if worst.real >= 0:
         raise DesignError(
-            "gains.Gi: the integral makes the second loop unstable "
-            f"(pole at {poles[poles.real.argmax()]:.4g} rad/s); lower Gi"
+            f"gains.Gi: the integral makes the second loop unstable (pole at {worst:.4g} rad/s); "
+            "lower Gi"
+        )
+    if worst.real > -feedback.decay:
+        raise DesignError(
+            f"gains.Gi: with the integral the second loop has a pole at {worst:.4g} rad/s, which "
+            f"decays slower than second_loop.decay of {feedback.decay:g} 1/s; change Gi"
         )
