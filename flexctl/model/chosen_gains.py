@@ -92,7 +92,8 @@ def with_values(
             for key in keys:
                 table[name].pop(key, None)
         if sources and any(key in table.get(name, {}) for key in _CHOSEN[name]):
-            _solve_again(table[name], (weights or {}).get(name, {}))
+            begun = {"weights": {}} if any(key.split(".")[1] == "weights" for key in sources) else {}
+            _solve_again(table[name], begun | dict((weights or {}).get(name, {})))
     for key, value in values.items():
         put_number(design, table, key, value)
     return build_file(Design, table, design.name, design.path)
