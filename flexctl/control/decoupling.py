@@ -11,6 +11,11 @@ from flexctl.checks import Array
 from flexctl.control.laws import LawParts, Recipe, Signals, joint_gains
 from flexctl.control.lqr import GivenFeedback, StateFeedback
 from flexctl.control.reference import ReferenceMotion
+from flexctl.control.scheduled_loop import (
+    design_schedule,
+    schedule_numbers,
+    scheduled_signals,
+)
 from flexctl.control.second_loop import (
     decoupled_model,
     feedback_sentences,
@@ -19,7 +24,7 @@ from flexctl.control.second_loop import (
     second_feedback,
 )
 from flexctl.errors import DesignError
-from flexctl.model import Design
+from flexctl.model import Design, SecondLoop
 from flexctl.plant import LinearPlant, Plant, linearise
 
 _KNOWN = "the controller knows mass, gravity, stiffness and damping of its design plant"
@@ -54,12 +59,14 @@ def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> 
     numbers = joint_gains(design.joint_gains, plant.m)
     Gi = numbers.get("Gi")
     _require_stable_joints(numbers["Gp"], numbers["Gv"], Gi)
-    feedback = None
-    if design.second_loop:
+    feedback, second = None, design.second_loop
+    if second:
         linear = linearise(plant.nominal, plant.straight(reference.final))
-        feedback = make_second_loop(linear, plant.drives, design.second_loop, design.label)
+        feedback = make_second_loop(linear, plant.drives, second, design.label)
         if Gi is not None and isinstance(feedback, StateFeedback):
             _require_stable_integral(linear, plant.drives, feedback, Gi)
+        if second.schedule:
+            return _scheduled(plant, second, reference, numbers.get("Gi"))
         numbers |= {"G": feedback.gain, "q0": linear.q0}
 
     def write(plant: Plant, signals: Signals) -> ca.Function:
@@ -74,6 +81,29 @@ def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> 
     return LawParts(
         law=Recipe(write=write, numbers=numbers, integral=Gi is not None),
         n_state=plant.m if Gi is not None else 0,
+        feedback=feedback,
+        assumptions=tuple(_assumptions(plant, feedback)),
+    )
+
+
+def _scheduled(
+    plant: Plant, second: SecondLoop, reference: ReferenceMotion, Gi: Array | None
+) -> LawParts:
+    """Build the law of a second loop that acts all along the path: u = a_r - G(p) x - Gi int e."""
+    feedback = design_schedule(plant.nominal, reference, second, torques=False, Gi=Gi)
+    numbers = schedule_numbers(plant.nominal, reference, feedback.schedule)
+    numbers |= {} if Gi is None else {"Gi": Gi}
+
+    def write(plant: Plant, signals: Signals) -> ca.Function:
+        own = scheduled_signals(plant, signals)
+        u = own.acceleration + own.feedback
+        if "Gi" in signals.numbers:
+            u -= signals.numbers["Gi"] * signals.z
+        return signals.law(decoupling_torque(plant, signals, u), own.error)
+
+    return LawParts(
+        law=Recipe(write=write, numbers=numbers, integral=Gi is not None),
+        n_state=0 if Gi is None else plant.m,
         feedback=feedback,
         assumptions=tuple(_assumptions(plant, feedback)),
     )

@@ -12,6 +12,7 @@ import slycot
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.control.least_effort import least_effort_solution
+from flexctl.control.path_schedule import GainSchedule
 from flexctl.errors import DesignError
 from flexctl.model import Solver
 
@@ -33,6 +34,7 @@ class StateFeedback:
     residual: float  # |A'P + PA - PBR^-1B'P + Q| / |Q|, or / |PBR^-1B'P| if Q = 0; Frobenius norms
     solver: str  # of the Riccati equation; "least effort" if Q = 0
     decay: float = 0.0  # a [1/s]: no pole is right of -a
+    schedule: GainSchedule | None = None  # of gains that follow a path, at whose end the rest holds
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -158,6 +158,14 @@ def feedback_sentences(feedback: StateFeedback | GivenFeedback | None) -> Iterat
             f"the second loop is designed to decay at {feedback.decay:.4g} 1/s or faster "
             f"(slowest pole on its design plant: {rate:.4g} 1/s)"
         )
+    if isinstance(feedback, StateFeedback) and (schedule := feedback.schedule):
+        poses = len(schedule.gains.coefficients)
+        yield (
+            f"the second loop acts from the start, in place of joint gains and fast loop; its gains "
+            f"are interpolated between {poses} poses along the path, within "
+            f"{schedule.gains.error:.1e} of the designed ones (slowest frozen pole on its design "
+            f"plant: {-schedule.slowest:.4g} 1/s, at {schedule.slowest_at:.3g} of the way)"
+        )
     if not isinstance(feedback, GivenFeedback):
         return
     yield "the gain of the second loop is given and follows from no weights"
