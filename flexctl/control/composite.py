@@ -55,7 +55,7 @@ def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> L
     """
     separate_time_scales(plant.nominal, reference.final, design.slow_angle)  # refuses a rigid arm
     loop, angle, feedback = design.fast_loop, design.slow_angle, None
-    if design.second_loop and design.second_loop.schedule:
+    if design.second_loop and design.follows_path:
         return _scheduled(plant, design.second_loop, reference)
     numbers = joint_gains(design.joint_gains, plant.m)
     numbers.pop("Gi", None)

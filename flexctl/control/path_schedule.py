@@ -101,7 +101,7 @@ def require_frozen_stability(
             raise DesignError(
                 f"{loop}.schedule: expected gains with which the frozen loop is stable all along "
                 f"the path, got a pole at {worst:.4g} rad/s at {share:.3g} of the way, from "
-                f"{count} poses; take more poses"
+                f"{count} poses; take another number of poses, or other weights"
             )
         slowest = max(slowest, (float(worst.real), share))
     return GainSchedule(gains=gains, slowest=slowest[0], slowest_at=slowest[1])

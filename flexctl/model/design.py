@@ -267,6 +267,11 @@ class Design(FileRecord):
         return self.gains
 
     @property
+    def follows_path(self) -> bool:
+        """Whether a second loop acts all along the path, in place of joint gains and fast loop."""
+        return bool(self.second_loop and self.second_loop.schedule)
+
+    @property
     def slow_angle(self) -> SlowAngle:
         """Which angle of a flexible joint the slow law of composite control measures."""
         return (self.slow_loop or SlowLoop()).angle
