@@ -17,6 +17,7 @@ from flexctl.errors import DesignError
 from flexctl.model import Solver
 
 _LARGEST_RESIDUAL = 1e-6
+_LARGEST_OF_LEAST = 1e-7  # of the solution of least effort
 _SMALLEST_PBH = 1e-12  # smallest singular value, relative to the larger norm of A and B
 _BEYOND = 1e-7  # of the largest pole: how far right of its line round-off may move a pole
 
@@ -31,7 +32,7 @@ class StateFeedback:
     gain: Array  # G (m, n)
     cost: Array  # Riccati solution P (n, n), positive semidefinite
     poles: ComplexArray  # eigenvalues of A - B G [rad/s], (n,)
-    residual: float  # |A'P + PA - PBR^-1B'P + Q| / |Q|, or / |PBR^-1B'P| if Q = 0; Frobenius norms
+    residual: float  # |A'P + PA - PBR^-1B'P + Q| / |Q|, or / |2 A'P| if Q = 0; Frobenius norms
     solver: str  # of the Riccati equation; "least effort" if Q = 0
     decay: float = 0.0  # a [1/s]: no pole is right of -a
     schedule: GainSchedule | None = None  # of gains that follow a path, at whose end the rest holds
@@ -74,7 +75,8 @@ def design_lqr(
     ------
     DesignError
         When a mode that is not stable, or decays slower (named), is uncontrollable, or unobservable
-        in Q, or the Riccati equation is not solved to a relative residual of 1e-6.
+        in Q, or the Riccati equation is not solved to a relative residual of 1e-6, and of 1e-7
+        where Q = 0.
     """
     Q = checks.semidefinite("state_weight", state_weight, size=len(A))
     R = checks.definite("input_weight", input_weight, size=B.shape[1])
@@ -83,11 +85,10 @@ def design_lqr(
     how = "least effort" if least else solver
     P = least_effort_solution(A_s, B, R, loop) if least else _riccati(solver, A_s, B, Q, R, loop)
     gain: Array = np.linalg.solve(R, B.T @ P)
-    quadratic = gain.T @ R @ gain
-    rest, size = A_s.T @ P + P @ A_s - quadratic + Q, np.linalg.norm(quadratic if least else Q)
-    residual = float(np.linalg.norm(rest) / size) if size else 0.0
+    rest, size = A_s.T @ P + P @ A_s - gain.T @ R @ gain + Q, 2 * A_s.T @ P if least else Q
+    residual = float(np.linalg.norm(rest) / np.linalg.norm(size)) if size.any() else 0.0
     poles: ComplexArray = np.linalg.eigvals(A - B @ gain).astype(complex)
-    if residual > _LARGEST_RESIDUAL:
+    if residual > (_LARGEST_OF_LEAST if least else _LARGEST_RESIDUAL):
         raise DesignError(
             f"{loop}: the Riccati equation is solved by {how} to a relative residual of "
             f"{residual:.1e} only; try "
