@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import casadi as ca
-import numpy as np
 
-from flexctl.beam import chebyshev_sum
-from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback, make_fast_loop
 from flexctl.control.laws import (
     LawParts,
@@ -17,11 +14,24 @@ from flexctl.control.laws import (
     constant,
     joint_gains,
     rigid_forces,
+    rigid_torque,
+)
+from flexctl.control.path_schedule import path_numbers, path_parameter, table_value
+from flexctl.control.quasi_steady import (
+    compliance,
+    constant_stiffness,
+    quasi_steady_deflection,
 )
 from flexctl.control.reference import ReferenceMotion
+from flexctl.control.scheduled_loop import (
+    design_schedule,
+    schedule_numbers,
+    scheduled_signals,
+)
+from flexctl.control.second_loop import feedback_sentences, make_second_loop, second_feedback
 from flexctl.control.singular_perturbation import separate_time_scales, slow_fast_map
-from flexctl.model import Design, SlowAngle
-from flexctl.plant import Plant
+from flexctl.model import Design, SecondLoop, SlowAngle
+from flexctl.plant import Plant, linearise
 
 
 def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> LawParts:
@@ -36,11 +46,17 @@ def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> L
 
         tau_f = -Kp (z - z_qs) - Kv z',  z_qs = K_z^-1 (B_z tau_s - T_z' f(S y, S y', S u)).
 
-    Source: [SM02], (68)-(70), with f1 in (69) and z_qs in (70). Raises as `make_fast_loop`, and
-    InputError when the arm is rigid.
+    After the motion, if there is a second loop, state feedback about the equilibrium takes over:
+
+        tau = tau_0 - G [e; q_f; e'; q_f'].
+
+    Source: [SM02], (68)-(70), with f1 in (69) and z_qs in (70). Raises as `make_fast_loop` and
+    `make_second_loop`, and InputError when the arm is rigid.
     """
     separate_time_scales(plant.nominal, reference.final, design.slow_angle)  # refuses a rigid arm
-    loop, angle = design.fast_loop, design.slow_angle
+    loop, angle, feedback = design.fast_loop, design.slow_angle, None
+    if design.second_loop and design.follows_path:
+        return _scheduled(plant, design.second_loop, reference)
     numbers = joint_gains(design.joint_gains, plant.m)
     numbers.pop("Gi", None)
     fast = make_fast_loop(plant.nominal, design, loop, reference) if loop else None
@@ -48,9 +64,14 @@ def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> L
     if fast:
         numbers |= {f"gains{k}": gains for k, gains in enumerate(fast.gains)}
         if len(fast.gains) > 1:
-            numbers |= _path(reference)
-        if quasi_steady and _constant_stiffness(plant):
-            numbers["compliance"] = _compliance(plant, reference, angle)
+            numbers |= path_numbers(reference)
+        if quasi_steady and constant_stiffness(plant):
+            numbers["compliance"] = compliance(plant, reference, angle)
+    if design.second_loop:
+        linear = linearise(plant.nominal, plant.straight(reference.final))
+        second = design.second_loop
+        feedback = make_second_loop(linear, plant.drives, second, design.label, torques=True)
+        numbers |= {"G": feedback.gain, "q0": linear.q0, "tau0": linear.tau0}
 
     def write(plant: Plant, signals: Signals) -> ca.Function:
         y, rate, u = _slow_motion(plant, signals, angle)
@@ -58,19 +79,46 @@ def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> L
         T = constant(slow_fast_map(plant, angle))
         tau = T[:, : plant.m].T @ forces
         if fast:
-            z_qs = _quasi_steady(plant, signals, T, y, tau, forces) if quasi_steady else 0
-            gains = [signals.numbers[f"gains{k}"] for k in range(len(fast.gains))]
-            G = chebyshev_sum(gains, 2 * _share(signals) - 1) if len(gains) > 1 else gains[0]
+            load = T[:, plant.m :].T @ (constant(plant.B) @ tau - forces)
+            z_qs = quasi_steady_deflection(plant, signals, T, y, load) if quasi_steady else 0
+            p = path_parameter(signals.q_d, signals.numbers) if len(fast.gains) > 1 else 0
+            G = table_value("gains", signals.numbers, p)
             W = constant(fast.scales.W)
             tau -= G @ ca.vertcat(W @ signals.q - z_qs, W @ signals.v)
+        if "G" in signals.numbers:
+            own = signals.numbers["tau0"] + second_feedback(signals)
+            tau = (1 - signals.s) * tau + signals.s * own
         return signals.law(tau)
 
     structure = (angle, quasi_steady, fast is not None)
     return LawParts(
         law=Recipe(write=write, numbers=numbers, structure=structure),
         n_state=0,
+        feedback=feedback,
         fast=fast,
-        assumptions=tuple(_assumptions(plant, design, fast)),
+        assumptions=(*_assumptions(plant, design, fast), *feedback_sentences(feedback)),
+    )
+
+
+def _scheduled(plant: Plant, second: SecondLoop, reference: ReferenceMotion) -> LawParts:
+    """Build the law of a second loop that acts all along the path.
+
+    tau = S' f(S q_d, S v_d, S a_d) + holding(p) - G(p) [e; q_f; e'; q_f']: torques of the rigid arm
+    along the reference, of the sag, and state feedback.
+    """
+    feedback = design_schedule(plant.nominal, reference, second, torques=True)
+    numbers = schedule_numbers(plant.nominal, reference, feedback.schedule)
+
+    def write(plant: Plant, signals: Signals) -> ca.Function:
+        own = scheduled_signals(plant, signals)
+        torque = rigid_torque(plant, signals.q_d, signals.v_d, signals.a_d)
+        return signals.law(torque + own.holding + own.feedback)
+
+    return LawParts(
+        law=Recipe(write=write, numbers=numbers),
+        n_state=0,
+        feedback=feedback,
+        assumptions=(_KNOWN, *feedback_sentences(feedback)),
     )
 
 
@@ -85,44 +133,7 @@ def _slow_motion(plant: Plant, signals: Signals, angle: SlowAngle) -> tuple[ca.S
     return y, rate, a_d - Gv * (rate - rate_d) - Gp * (y - y_d)
 
 
-def _quasi_steady(
-    plant: Plant, signals: Signals, T: ca.SX, y: ca.SX, tau: ca.SX, forces: ca.SX
-) -> ca.SX:
-    """z_qs (n_z, 1): quasi-steady deflection of springs and links in the slow motion."""
-    m, e = plant.m, plant.equations
-    T_z = T[:, m:]
-    load = T_z.T @ (constant(plant.B) @ tau - forces)
-    if "compliance" in signals.numbers and not plant.has_free_errors:
-        return signals.numbers["compliance"] @ load
-    K = ca.substitute(ca.jacobian(e.k, e.q), e.q, ca.densify(T[:, :m] @ y))
-    D, LT, order = ca.ldl(ca.sparsify(ca.simplify(T_z.T @ K @ T_z)))
-    return ca.ldl_solve(load, D, LT, order)
-
-
-def _constant_stiffness(plant: Plant) -> bool:
-    """Whether the stiffness is a number: no link slides, and none of its errors is free."""
-    return not plant.has_free_errors and not any(body.sliding for body in plant.bodies)
-
-
-def _compliance(plant: Plant, reference: ReferenceMotion, angle: SlowAngle) -> Array:
-    """Inverse K_z^-1 (n_z, n_z) of the stiffness of springs and links."""
-    T_z = slow_fast_map(plant, angle)[:, plant.m :]
-    K = plant.elastic_stiffness(plant.straight(reference.final))
-    return np.linalg.inv(T_z.T @ K @ T_z)
-
-
-def _path(reference: ReferenceMotion) -> dict[str, Array]:
-    """Start (m,) of the reference and the gradient (m,) of the path parameter from it."""
-    way = reference.final - reference.start
-    return {"start": reference.start, "along": way / max(float(way @ way), np.finfo(float).tiny)}
-
-
-def _share(signals: Signals) -> ca.SX:
-    """Path parameter p in [0, 1] of the desired joint variables, from start to end."""
-    share = signals.numbers["along"].T @ (signals.q_d - signals.numbers["start"])
-    return ca.fmin(ca.fmax(share, 0), 1)
-
-
+_KNOWN = "the controller knows mass, gravity and stiffness of its design plant"
 _ANGLES: dict[SlowAngle, str] = {
     "link": "the slow law measures the link angles, which are not collocated with the torques",
     "rotor": "the slow law measures the rotor angles, collocated with the torques; links follow",
@@ -130,7 +141,7 @@ _ANGLES: dict[SlowAngle, str] = {
 
 
 def _assumptions(plant: Plant, design: Design, fast: FastFeedback | None) -> Iterator[str]:
-    yield "the controller knows mass, gravity and stiffness of its design plant"
+    yield _KNOWN
     yield _ANGLES[design.slow_angle] if plant.rotors else "the slow law measures the joints"
     loop = design.fast_loop
     if loop is None or fast is None:

@@ -39,6 +39,7 @@ from flexctl.model import (
     load_design,
     load_matrices,
     load_model,
+    set_aside,
     with_values,
 )
 from flexctl.plant import (
@@ -86,7 +87,8 @@ class Controller(Summary):
     assumptions
         Assumptions of the design, in sentences.
     weights
-        Table of the weights that were set aside for chosen gains; None where none were.
+        Weights and decay that were set aside for chosen gains, by table of the design and key; None
+        where none were.
 
     Examples
     --------
@@ -107,7 +109,7 @@ class Controller(Summary):
     observer: Observer | None = None
     external: ExternalLaw | None = None
     unlimited: ca.Function | Recipe | None = None
-    weights: Mapping[str, Any] | None = None
+    weights: Mapping[str, Mapping[str, Any]] | None = None
 
     def __repr__(self) -> str:
         return (
@@ -143,9 +145,9 @@ class Controller(Summary):
     ) -> Controller:
         """Return the controller designed with other numbers of its plant and its design, by key.
 
-        See `Plant.at`, and with `rebuilt` `Plant.rebuilt`. Gains that are chosen stay until weights
-        or noise are given for their loop: then they follow from these, and weights that are not
-        given are those they had before. Errors of the stiffness leave all gains as they are.
+        See `Plant.at`, and with `rebuilt` `Plant.rebuilt`. Gains that are chosen stay until weights,
+        a decay or noise are given for their loop: then they follow from these, and weights and a
+        decay that are not given are those they had before. Errors of the stiffness leave all gains as they are.
         Raises InputError and DesignError as `design_controller`.
         """
         of_design = of_design or {}
@@ -157,8 +159,7 @@ class Controller(Summary):
         columns = self.fast.scales.names if self.fast else ()
         own, weights = self.design, self.weights
         design = with_values(own, of_design, weights=weights, columns=columns)
-        weights = None if _weights_of(design) else _weights_of(own) or weights
-        return replace(design_on(plant, design), weights=weights)
+        return replace(design_on(plant, design), weights=set_aside(own, design, weights))
 
     def _check_chosen(self, values: Mapping[str, ArrayLike]) -> None:
         """Refuse chosen gains of another size, or of a loop that there is not."""
@@ -372,14 +373,6 @@ class Controller(Summary):
     def _state_with(self, estimate: Array) -> Array:
         """State of the law (n_z,) with an estimate; integrals and own states are zero."""
         return np.concatenate([np.zeros(self.n_integral + self.n_own), estimate])
-
-
-def _weights_of(design: Design) -> Mapping[str, Any] | None:
-    """Table of the weights of the second or the fast loop; None without any."""
-    for loop in (design.second_loop, design.fast_loop):
-        if loop is not None and loop.weights is not None:
-            return loop.weights.table()
-    return None
 
 
 def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion) -> None:

@@ -11,9 +11,20 @@ from flexctl.checks import Array
 from flexctl.control.laws import LawParts, Recipe, Signals, joint_gains
 from flexctl.control.lqr import GivenFeedback, StateFeedback
 from flexctl.control.reference import ReferenceMotion
-from flexctl.control.second_loop import decoupled_model, make_second_loop, passive_rows
+from flexctl.control.scheduled_loop import (
+    design_schedule,
+    schedule_numbers,
+    scheduled_signals,
+)
+from flexctl.control.second_loop import (
+    decoupled_model,
+    feedback_sentences,
+    make_second_loop,
+    passive_rows,
+    second_feedback,
+)
 from flexctl.errors import DesignError
-from flexctl.model import Design
+from flexctl.model import Design, SecondLoop
 from flexctl.plant import LinearPlant, Plant, linearise
 
 _KNOWN = "the controller knows mass, gravity, stiffness and damping of its design plant"
@@ -48,12 +59,14 @@ def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> 
     numbers = joint_gains(design.joint_gains, plant.m)
     Gi = numbers.get("Gi")
     _require_stable_joints(numbers["Gp"], numbers["Gv"], Gi)
-    linear = linearise(plant.nominal, plant.straight(reference.final))
-    feedback = None
-    if design.second_loop:
-        feedback = make_second_loop(linear, plant.drives, design.second_loop, design.label)
+    feedback, second = None, design.second_loop
+    if second:
+        linear = linearise(plant.nominal, plant.straight(reference.final))
+        feedback = make_second_loop(linear, plant.drives, second, design.label)
         if Gi is not None and isinstance(feedback, StateFeedback):
             _require_stable_integral(linear, plant.drives, feedback, Gi)
+        if second.schedule:
+            return _scheduled(plant, second, reference, numbers.get("Gi"))
         numbers |= {"G": feedback.gain, "q0": linear.q0}
 
     def write(plant: Plant, signals: Signals) -> ca.Function:
@@ -61,7 +74,7 @@ def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> 
         u = signals.driven[2] - x["Gv"] * signals.error_rate - x["Gp"] * signals.error
         integral, summed = x["Gi"] * signals.z if "Gi" in x else 0, signals.error
         if "G" in x:
-            u = (1 - signals.s) * u + signals.s * _second(signals)
+            u = (1 - signals.s) * u + signals.s * second_feedback(signals)
             summed = (1 - signals.s) * summed + signals.s * _driven_sag(signals)
         return signals.law(decoupling_torque(plant, signals, u - integral), summed)
 
@@ -73,16 +86,34 @@ def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> 
     )
 
 
+def _scheduled(
+    plant: Plant, second: SecondLoop, reference: ReferenceMotion, Gi: Array | None
+) -> LawParts:
+    """Build the law of a second loop that acts all along the path: u = a_r - G(p) x - Gi int e."""
+    feedback = design_schedule(plant.nominal, reference, second, torques=False, Gi=Gi)
+    numbers = schedule_numbers(plant.nominal, reference, feedback.schedule)
+    numbers |= {} if Gi is None else {"Gi": Gi}
+
+    def write(plant: Plant, signals: Signals) -> ca.Function:
+        own = scheduled_signals(plant, signals)
+        u = own.acceleration + own.feedback
+        if "Gi" in signals.numbers:
+            u -= signals.numbers["Gi"] * signals.z
+        return signals.law(decoupling_torque(plant, signals, u), own.error)
+
+    return LawParts(
+        law=Recipe(write=write, numbers=numbers, integral=Gi is not None),
+        n_state=0 if Gi is None else plant.m,
+        feedback=feedback,
+        assumptions=tuple(_assumptions(plant, feedback)),
+    )
+
+
 def _assumptions(plant: Plant, feedback: StateFeedback | GivenFeedback | None) -> Iterator[str]:
     yield _KNOWN
     if plant.rotors:
         yield _ROTORS
-    if isinstance(feedback, GivenFeedback):
-        yield "the gain of the second loop is given and follows from no weights"
-        worst = feedback.poles[feedback.poles.real.argmax()]
-        if worst.real >= 0:
-            pole = f"pole at {worst:.4g} rad/s"
-            yield f"the second loop is not stable on its design plant with this gain ({pole})"
+    yield from feedback_sentences(feedback)
 
 
 def decoupling_torque(plant: Plant, signals: Signals, u: ca.SX) -> ca.SX:
@@ -99,13 +130,6 @@ def decoupling_torque(plant: Plant, signals: Signals, u: ca.SX) -> ca.SX:
     D, LT, order = ca.ldl(M[f, f])
     a_f = -ca.ldl_solve(M[f, r] @ u + force[f], D, LT, order)
     return M[r, r] @ u + M[r, f] @ a_f + force[r]
-
-
-def _second(signals: Signals) -> ca.SX:
-    """Feedback about the final equilibrium, including wind-up under the weight of bent links."""
-    order = [*signals.drives, *passive_rows(signals.q.numel(), signals.drives)]
-    state = ca.vertcat((signals.q - signals.numbers["q0"])[order], signals.v[order])
-    return -signals.numbers["G"] @ state
 
 
 def _driven_sag(signals: Signals) -> ca.SX:
@@ -130,13 +154,19 @@ def _require_stable_joints(Gp: Array, Gv: Array, Gi: Array | None) -> None:
 def _require_stable_integral(
     linear: LinearPlant, drives: Sequence[int], feedback: StateFeedback, Gi: Array
 ) -> None:
-    """Check that the second loop, designed without the integral, stays stable with it."""
+    """Check that the second loop, designed without the integral, keeps its decay with it."""
     m, (A, B) = len(Gi), decoupled_model(linear, drives)
     integral = np.hstack([np.eye(m, len(A)), np.zeros((m, m))])
     closed = np.vstack([np.hstack([A - B @ feedback.gain, -B * Gi]), integral])
     poles = np.linalg.eigvals(closed)
-    if poles.real.max() >= 0:
+    worst = poles[poles.real.argmax()]
+    if worst.real >= 0:
         raise DesignError(
-            "gains.Gi: the integral makes the second loop unstable "
-            f"(pole at {poles[poles.real.argmax()]:.4g} rad/s); lower Gi"
+            f"gains.Gi: the integral makes the second loop unstable (pole at {worst:.4g} rad/s); "
+            "lower Gi"
+        )
+    if worst.real > -feedback.decay:
+        raise DesignError(
+            f"gains.Gi: with the integral the second loop has a pole at {worst:.4g} rad/s, which "
+            f"decays slower than second_loop.decay of {feedback.decay:g} 1/s; change Gi"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +19,12 @@ from flexctl.beam import (
 )
 from flexctl.checks import Array, ComplexArray
 from flexctl.control.lqr import StateFeedback, design_scaled_lqr, modal_scaling
+from flexctl.control.path_schedule import (
+    PathTable,
+    pose_at,
+    require_frozen_stability,
+    table_of,
+)
 from flexctl.control.reference import ReferenceMotion
 from flexctl.control.singular_perturbation import TwoTimeScales, separate_time_scales
 from flexctl.errors import DesignError
@@ -73,8 +78,7 @@ def make_fast_loop(
     """
 
     def at(share: float) -> TwoTimeScales:
-        joints = reference.start + share * (reference.final - reference.start)
-        return separate_time_scales(plant, joints, design.slow_angle)
+        return separate_time_scales(plant, pose_at(reference, share), design.slow_angle)
 
     scales = at(1.0)
     if loop.weights is None:
@@ -82,8 +86,10 @@ def make_fast_loop(
     weights, lqr = loop.weights, design_fast_loop(scales, loop.weights)
     if not loop.schedule:
         return _closed(scales, lqr.gain[None], lqr)
-    gains, error = _interpolated(lambda p: design_fast_loop(at(p), weights).gain, loop.schedule)
-    return _closed(scales, gains, lqr, error)
+    gains = table_of(lambda p: design_fast_loop(at(p), weights).gain, loop.schedule)
+    _require_accurate(gains, loop.schedule)
+    require_frozen_stability(lambda p: at(p).fast, gains, loop.schedule, "fast_loop")
+    return _closed(scales, gains.coefficients, lqr, gains.error)
 
 
 def _closed(
@@ -112,28 +118,13 @@ def design_fast_loop(scales: TwoTimeScales, weights: FastWeights) -> StateFeedba
     )
 
 
-def _interpolated(designed: Callable[[float], Array], count: int) -> tuple[Array, float]:
-    """Chebyshev coefficients (count, m, 2 n_z) of gains at `count` poses, and their error between.
-
-    The poses are Chebyshev extreme points, including both ends, at which gains are exact. Between
-    them gains may vary strongly where two modes veer, so the error is measured.
-    """
-    angles = np.pi * np.arange(count) / (count - 1)
-    values = np.array([designed((1 + np.cos(a)) / 2) for a in angles])
-    basis = np.cos(np.outer(angles, np.arange(count)))  # T_k(cos a) = cos(k a)
-    coefficients = np.tensordot(np.linalg.inv(basis), values, axes=1)
-    between = (1 + np.cos((angles[1:] + angles[:-1]) / 2)) / 2
-    worst = 0.0
-    for share in between:
-        exact = designed(share)
-        gains = chebyshev_sum(coefficients, 2 * share - 1)
-        worst = max(worst, float(np.linalg.norm(gains - exact) / np.linalg.norm(exact)))
-    if worst > _SCHEDULE_ERROR:
+def _require_accurate(table: PathTable, count: int) -> None:
+    """Refuse a schedule whose gains differ too much from designed ones between its poses."""
+    if table.error > _SCHEDULE_ERROR:
         raise DesignError(
             f"fast_loop.schedule: expected gains interpolated within {_SCHEDULE_ERROR:.0%} of the "
-            f"designed ones, got {worst:.1%} from {count} poses; take more poses"
+            f"designed ones, got {table.error:.1%} from {count} poses; take more poses"
         )
-    return coefficients, worst
 
 
 def _gains_of_file(plant: Plant, loop: FastLoop, scales: TwoTimeScales, label: str) -> Array:

@@ -11,22 +11,31 @@ import slycot
 
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
+from flexctl.control.least_effort import least_effort_solution
+from flexctl.control.path_schedule import GainSchedule
 from flexctl.errors import DesignError
 from flexctl.model import Solver
 
 _LARGEST_RESIDUAL = 1e-6
+_LARGEST_OF_LEAST = 1e-7  # of the solution of least effort
 _SMALLEST_PBH = 1e-12  # smallest singular value, relative to the larger norm of A and B
+_BEYOND = 1e-7  # of the largest pole: how far right of its line round-off may move a pole
 
 
 @dataclass(frozen=True, kw_only=True)
 class StateFeedback:
-    """u = -gain x with the Riccati solution it comes from."""
+    """u = -gain x with the Riccati solution it comes from.
+
+    With a prescribed decay a > 0 the Riccati equation is that of A + a I in place of A.
+    """
 
     gain: Array  # G (m, n)
     cost: Array  # Riccati solution P (n, n), positive semidefinite
     poles: ComplexArray  # eigenvalues of A - B G [rad/s], (n,)
-    residual: float  # |A'P + PA - PBR^-1B'P + Q| / |Q|, Frobenius norms
-    solver: str  # of the Riccati equation
+    residual: float  # |A'P + PA - PBR^-1B'P + Q| / |Q|, or / |2 A'P| if Q = 0; Frobenius norms
+    solver: str  # of the Riccati equation; "least effort" if Q = 0
+    decay: float = 0.0  # a [1/s]: no pole is right of -a
+    schedule: GainSchedule | None = None  # of gains that follow a path, at whose end the rest holds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,41 +57,62 @@ def design_lqr(
     state_weight: Array,
     input_weight: Array,
     *,
+    decay: float = 0.0,
     solver: Solver = "scipy",
     names: tuple[str, ...] | None = None,
     loop: str = "second loop",
 ) -> StateFeedback:
-    """Minimise the integral of x' Q x + u' R u over an infinite horizon, for x' = A x + B u.
+    """Minimise the integral of e^(2 a t) (x' Q x + u' R u) over an infinite horizon.
+
+    For x' = A x + B u with a = `decay` [1/s]: the LQR of A + a I, so that no pole of A - B G is
+    right of -a. Without a state weight, Q = 0, poles right of that line are mirrored about it, to
+    -2 a - conj(lambda), and the others stay: the least effort that moves them.
 
     A (n, n), B (n, m), Q (n, n) positive semidefinite, R (m, m) positive definite; `names` of the
-    n states stand in messages. Source: [AndersonMoore90].
+    n states stand in messages. Sources: [AndersonMoore69], [AndersonMoore90].
 
     Raises
     ------
     DesignError
-        When a mode that is not stable (named) is uncontrollable, or unobservable in Q,
-        or the Riccati equation is not solved to a relative residual of 1e-6.
+        When a mode that is not stable, or decays slower (named), is uncontrollable, or unobservable
+        in Q, or the Riccati equation is not solved to a relative residual of 1e-6, and of 1e-7
+        where Q = 0.
     """
     Q = checks.semidefinite("state_weight", state_weight, size=len(A))
     R = checks.definite("input_weight", input_weight, size=B.shape[1])
-    require_stabilisable(A, B, names, loop)
-    P = _solve_riccati(solver, A, B, Q, R, loop)
+    require_stabilisable(A, B, names, loop, decay)
+    A_s, least = A + decay * np.eye(len(A)), bool(decay) and not Q.any()
+    how = "least effort" if least else solver
+    P = least_effort_solution(A_s, B, R, loop) if least else _riccati(solver, A_s, B, Q, R, loop)
     gain: Array = np.linalg.solve(R, B.T @ P)
-    rest = A.T @ P + P @ A - gain.T @ R @ gain + Q
-    residual = float(np.linalg.norm(rest) / np.linalg.norm(Q))
+    rest, size = A_s.T @ P + P @ A_s - gain.T @ R @ gain + Q, 2 * A_s.T @ P if least else Q
+    residual = float(np.linalg.norm(rest) / np.linalg.norm(size)) if size.any() else 0.0
     poles: ComplexArray = np.linalg.eigvals(A - B @ gain).astype(complex)
-    if residual > _LARGEST_RESIDUAL:
+    if residual > (_LARGEST_OF_LEAST if least else _LARGEST_RESIDUAL):
         raise DesignError(
-            f"{loop}: the Riccati equation is solved by {solver} to a relative residual of "
-            f"{residual:.1e} only; try the other solver, or weights closer in size"
+            f"{loop}: the Riccati equation is solved by {how} to a relative residual of "
+            f"{residual:.1e} only; try "
+            f"{'a smaller decay' if least else 'the other solver, or weights closer in size'}"
         )
-    if poles.real.max() >= 0:  # an undamped mode that is unobservable in Q stays undamped
-        worst = poles[poles.real.argmax()]
-        raise DesignError(
-            f"{loop}: the closed loop keeps a pole at {worst:.4g} rad/s, which the weights "
-            "do not penalise; give every kind of motion a weight above zero"
-        )
-    return StateFeedback(gain=gain, cost=P, poles=poles, residual=residual, solver=solver)
+    _require_decay(poles, decay, loop, least=least)
+    return StateFeedback(
+        gain=gain, cost=P, poles=poles, residual=residual, solver=how, decay=decay
+    )
+
+
+def _require_decay(poles: ComplexArray, decay: float, loop: str, *, least: bool) -> None:
+    """Refuse poles (n,) right of -decay: without a state weight, by more than round-off."""
+    slack = _BEYOND * float(np.abs(poles).max(initial=0.0)) if decay else 0.0
+    worst = poles[poles.real.argmax()]
+    if worst.real < slack - decay:
+        return
+    # without decay an undamped mode that is unobservable in Q stays undamped
+    why = (
+        f"right of its decay of {decay:g} 1/s; choose a smaller one"
+        if least
+        else "which the weights do not penalise; give every kind of motion a weight above zero"
+    )
+    raise DesignError(f"{loop}: the closed loop keeps a pole at {worst:.4g} rad/s, {why}")
 
 
 def design_scaled_lqr(
@@ -94,6 +124,7 @@ def design_scaled_lqr(
     *,
     positions: tuple[str, ...],
     loop: str,
+    decay: float = 0.0,
     solver: Solver = "scipy",
 ) -> StateFeedback:
     """Solve `design_lqr` for y with x = T y, `scaling` being T (n, n) and its inverse.
@@ -104,15 +135,23 @@ def design_scaled_lqr(
     Q = T.T @ state_weight @ T
     names = positions + tuple(f"rate of {name}" for name in positions)
     A, B = inverse @ A @ T, inverse @ B
-    found = design_lqr(A, B, (Q + Q.T) / 2, input_weight, solver=solver, names=names, loop=loop)
+    found = design_lqr(
+        *(A, B, (Q + Q.T) / 2, input_weight), decay=decay, solver=solver, names=names, loop=loop
+    )
     P = inverse.T @ found.cost @ inverse
     return replace(found, gain=found.gain @ inverse, cost=(P + P.T) / 2)
 
 
 def require_stabilisable(
-    A: Array, B: Array, names: tuple[str, ...] | None = None, loop: str = "second loop"
+    A: Array,
+    B: Array,
+    names: tuple[str, ...] | None = None,
+    loop: str = "second loop",
+    decay: float = 0.0,
 ) -> None:
-    """Refuse a pair (A, B) with a mode that is not stable and that no input moves.
+    """Refuse a pair (A, B) with a mode that no input moves and that is not stable.
+
+    With a decay [1/s] above 0 also one that decays slower.
 
     By the Popov-Belevitch-Hautus test: [A - lambda I, B] loses rank at such a mode's lambda. The
     rank of the controllability matrix would refuse flexible arms that are perfectly stabilisable.
@@ -120,20 +159,23 @@ def require_stabilisable(
     values, right = np.linalg.eig(A)
     size = max(float(np.linalg.norm(A, 2)), float(np.linalg.norm(B, 2)))
     for value, x in zip(values, right.T, strict=True):
-        if value.real < -1e-12 * max(abs(value), 1.0):
+        if value.real + decay < -1e-12 * max(abs(value), 1.0):
             continue
         pencil = np.hstack([A - value * np.eye(len(A)), B])
         if scipy.linalg.svdvals(pencil)[-1] > _SMALLEST_PBH * size:
             continue
         state = int(np.abs(x).argmax())
         label = names[state] if names else f"state {state + 1}"
+        slow = value.real < -1e-12 * max(abs(value), 1.0)
+        how = f"decays at {-value.real:.4g} 1/s, slower than {decay:g} 1/s," if slow else "is not stable"
+        out = "a smaller decay" if slow else "damping"
         raise DesignError(
-            f"{loop}: the mode at {abs(value):.4g} rad/s ({label}) is not stable and "
-            "the joints cannot move it; give it damping or another pose"
+            f"{loop}: the mode at {abs(value):.4g} rad/s ({label}) {how} and "
+            f"the joints cannot move it; give it {out} or another pose"
         )
 
 
-def _solve_riccati(solver: Solver, A: Array, B: Array, Q: Array, R: Array, loop: str) -> Array:
+def _riccati(solver: Solver, A: Array, B: Array, Q: Array, R: Array, loop: str) -> Array:
     """Stabilising solution P (n, n); DesignError where the solver finds none."""
     try:
         return _SOLVERS[solver](A, B, Q, R)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+import casadi as ca
 import numpy as np
 
 from flexctl import checks
 from flexctl.checks import Array
+from flexctl.control.laws import Signals
 from flexctl.control.lqr import (
     GivenFeedback,
     StateFeedback,
@@ -17,6 +19,9 @@ from flexctl.control.lqr import (
 )
 from flexctl.model import SecondLoop
 from flexctl.plant import LinearPlant
+
+
+_SLOWEST = 1.0  # rad/s: scale of rigid motions
 
 
 def passive_rows(n: int, drives: Sequence[int]) -> tuple[int, ...]:
@@ -46,6 +51,17 @@ def decoupled_model(linear: LinearPlant, drives: Sequence[int]) -> tuple[Array, 
     return A, B
 
 
+def torque_model(linear: LinearPlant, drives: Sequence[int]) -> tuple[Array, Array]:
+    """Linear equations of the arm at rest with torques as input: M x'' + D x' + K x = B tau.
+
+    Returns A (2n, 2n) and B (2n, m) for the state [e; q_f; e'; q_f'] of `decoupled_model`, the
+    deviation from the equilibrium, and torques (m,) beyond those that hold it [N m or N].
+    """
+    n, order = len(linear.M), _order(linear, drives)
+    rows = [*order, *(n + row for row in order)]
+    return linear.A_state[np.ix_(rows, rows)], linear.B_state[rows]
+
+
 def _order(linear: LinearPlant, drives: Sequence[int]) -> list[int]:
     """Rows of q (n,), those that the torques act on first."""
     return [*drives, *passive_rows(len(linear.M), drives)]
@@ -72,39 +88,91 @@ def state_weight(linear: LinearPlant, drives: Sequence[int], second: SecondLoop)
     return Q
 
 
+def second_loop_model(
+    linear: LinearPlant, drives: Sequence[int], *, torques: bool = False
+) -> tuple[Array, Array]:
+    """A (2n, 2n) and B (2n, m) of the second loop, which commands accelerations or torques."""
+    return (torque_model if torques else decoupled_model)(linear, drives)
+
+
 def make_second_loop(
-    linear: LinearPlant, drives: Sequence[int], second: SecondLoop, label: str
+    linear: LinearPlant,
+    drives: Sequence[int],
+    second: SecondLoop,
+    label: str,
+    *,
+    torques: bool = False,
 ) -> StateFeedback | GivenFeedback:
-    """Return the feedback of a design file at the final pose, given or designed.
+    """Return the feedback of a design file at a pose, given or designed.
 
     Raises InputError where a given gain does not fit the plant, else as `design_second_loop`.
     """
     if second.gain is None:
-        return design_second_loop(linear, drives, second)
+        return design_second_loop(linear, drives, second, torques=torques)
     size = (len(drives), 2 * len(linear.M))
     gain = checks.shape(f"{label}: second_loop.gain", second.gain, size)
-    return given_feedback(*decoupled_model(linear, drives), gain)
+    return given_feedback(*second_loop_model(linear, drives, torques=torques), gain)
 
 
 def design_second_loop(
-    linear: LinearPlant, drives: Sequence[int], second: SecondLoop
+    linear: LinearPlant, drives: Sequence[int], second: SecondLoop, *, torques: bool = False
 ) -> StateFeedback:
-    """Optimal feedback u = -G [e; q_f; e'; q_f'] of accelerations at the final pose.
+    """Optimal feedback u = -G [e; q_f; e'; q_f'] at a pose, by weights, a decay, or both.
 
-    Raises as `design_lqr`.
+    u are accelerations of the decoupled coordinates, or `torques` beyond those that hold the arm.
+    Without weights Q = 0 and R = I. Raises as `design_lqr`.
     """
-    weights = second.weights
-    assert weights is not None
-    modes = tuple(f"mode {k + 1} of the links" for k in range(len(linear.M) - len(drives)))
+    n, m, weights = len(linear.M), len(drives), second.weights
+    if torques:
+        positions = tuple(f"mode {k + 1} of the arm" for k in range(n))
+    else:
+        modes = (f"mode {k + 1} of the links" for k in range(n - m))
+        positions = (*(linear.coordinates[row] for row in drives), *modes)
     return design_scaled_lqr(
-        *decoupled_model(linear, drives),
-        state_weight(linear, drives, second),
-        weights.effort * np.eye(len(drives)),
-        _scaling(linear, drives),
-        positions=(*(linear.coordinates[row] for row in drives), *modes),
+        *second_loop_model(linear, drives, torques=torques),
+        state_weight(linear, drives, second) if weights else np.zeros((2 * n, 2 * n)),
+        (weights.effort if weights else 1.0) * np.eye(m),
+        (_scaling_of_torques if torques else _scaling)(linear, drives),
+        positions=positions,
         loop="second loop",
+        decay=second.decay or 0.0,
         solver=second.solver,
     )
+
+
+def second_feedback(signals: Signals) -> ca.SX:
+    """-G [e; q_f; e'; q_f'] (m, 1) about the final equilibrium q0: `numbers` "G" and "q0".
+
+    That includes the wind-up under the weight of bent links.
+    """
+    order = [*signals.drives, *passive_rows(signals.q.numel(), signals.drives)]
+    state = ca.vertcat((signals.q - signals.numbers["q0"])[order], signals.v[order])
+    return -signals.numbers["G"] @ state
+
+
+def feedback_sentences(feedback: StateFeedback | GivenFeedback | None) -> Iterator[str]:
+    """Assumptions of a second loop: what its gain follows from, and what its poles are."""
+    if isinstance(feedback, StateFeedback) and feedback.decay:
+        rate = -float(feedback.poles.real.max())
+        yield (
+            f"the second loop is designed to decay at {feedback.decay:.4g} 1/s or faster "
+            f"(slowest pole on its design plant: {rate:.4g} 1/s)"
+        )
+    if isinstance(feedback, StateFeedback) and (schedule := feedback.schedule):
+        poses = len(schedule.gains.coefficients)
+        yield (
+            f"the second loop acts from the start, in place of joint gains and fast loop; its gains "
+            f"are interpolated between {poses} poses along the path, within "
+            f"{schedule.gains.error:.1e} of the designed ones (slowest frozen pole on its design "
+            f"plant: {-schedule.slowest:.4g} 1/s, at {schedule.slowest_at:.3g} of the way)"
+        )
+    if not isinstance(feedback, GivenFeedback):
+        return
+    yield "the gain of the second loop is given and follows from no weights"
+    worst = feedback.poles[feedback.poles.real.argmax()]
+    if worst.real >= 0:
+        pole = f"pole at {worst:.4g} rad/s"
+        yield f"the second loop is not stable on its design plant with this gain ({pole})"
 
 
 def _scaling(linear: LinearPlant, drives: Sequence[int]) -> tuple[Array, Array]:
@@ -114,3 +182,10 @@ def _scaling(linear: LinearPlant, drives: Sequence[int]) -> tuple[Array, Array]:
     T, inverse = np.eye(2 * n), np.eye(2 * n)
     T[scaled], inverse[scaled] = modal_scaling(linear.M[np.ix_(f, f)], linear.K[np.ix_(f, f)])
     return T, inverse
+
+
+def _scaling_of_torques(linear: LinearPlant, drives: Sequence[int]) -> tuple[Array, Array]:
+    """T (2n, 2n) and its inverse: x = T y, with the modes of the arm scaled to equal energies."""
+    order = _order(linear, drives)
+    M, K = (A[np.ix_(order, order)] for A in (linear.M, linear.K))
+    return modal_scaling(M, K, _SLOWEST)

@@ -165,7 +165,7 @@ def _holds(controller: Controller, joints: Array, second_loop_weight: float) -> 
     """Whether a law has the joint variables (m,) for its reference: a second loop has its own."""
     if controller.design.open_loop:
         return False
-    own = controller.feedback is None or not second_loop_weight
+    own = controller.feedback is None or not second_loop_weight or controller.design.follows_path
     return own or np.array_equal(joints, controller.reference.final)
 
 

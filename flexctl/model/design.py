@@ -39,6 +39,7 @@ from flexctl.model.record import (
 )
 
 _OPEN = ("feedforward", "torque")
+_WITH_SECOND_LOOP = ("decoupling", "composite")
 _WITHOUT_GAINS = (*_OPEN, "state-space")
 _WITHOUT_OBSERVER = {
     "feedforward": "measures nothing",
@@ -266,6 +267,11 @@ class Design(FileRecord):
         return self.gains
 
     @property
+    def follows_path(self) -> bool:
+        """Whether a second loop acts all along the path, in place of joint gains and fast loop."""
+        return bool(self.second_loop and self.second_loop.schedule)
+
+    @property
     def slow_angle(self) -> SlowAngle:
         """Which angle of a flexible joint the slow law of composite control measures."""
         return (self.slow_loop or SlowLoop()).angle
@@ -355,12 +361,15 @@ class Design(FileRecord):
                 yield f"observer.noise.{name}", expected, noise[name]
 
     def _second_loop_faults(self) -> Faults:
-        if self.second_loop and self.method != "decoupling":
-            expected = "no such table, as method is not decoupling"
+        if self.second_loop and self.method not in _WITH_SECOND_LOOP:
+            expected = "no such table, as method is neither decoupling nor composite"
             yield "second_loop", expected, self.second_loop.table()
         if self.second_loop and not self.reference.rests:
             expected = f"no such table, as the reference ({self.reference.kind}) never rests"
             yield "second_loop", expected, self.second_loop.table()
+        if self.second_loop and self.second_loop.schedule and not self.reference.straight:
+            expected = "no such key, as the reference is no straight line in joint space"
+            yield "second_loop.schedule", expected, self.second_loop.schedule
 
     def _composite_faults(self) -> Faults:
         if self.method != "composite":

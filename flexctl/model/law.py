@@ -28,6 +28,7 @@ STATE = "state"
 Instrument = Literal["encoder", "tachometer", "joint_encoder", "strain_gauge"]
 INSTRUMENTS: tuple[str, ...] = get_args(Instrument)
 Matrix = tuple[tuple[Number, ...], ...]
+Poses = Annotated[int, Strict(), Ge(0), Field(le=50)]  # along the path
 
 
 class Gains(Record):
@@ -76,22 +77,41 @@ class Blend(Record):
 
 
 class SecondLoop(Record):
-    """Loop about the decoupled arm: with `weights` of an LQR, or with a given `gain`.
+    """State feedback after the gross motion: with `weights`, a `decay` or both, or a given `gain`.
 
-    The gain (m, 2n) is G in u = -G [e; q_f; e'; q_f'], accelerations of the m driven coordinates.
-    `switch` is None where the loop starts at once at the end.
+    The gain (m, 2n) is G in u = -G [e; q_f; e'; q_f'], u being accelerations of the m driven
+    coordinates after decoupling and torques after composite control. `decay` [1/s]: no pole of the
+    design model is right of -decay. `switch` is None where the loop starts at once at the end.
+    `schedule` is the number of poses along the path at which weights and decay are turned into
+    gains, with which the loop acts from the start; 0: at its end only, and from there on.
     """
 
     weights: Weights | None = None
+    decay: Positive | None = None
     gain: Matrix | None = None
     switch: Annotated[Blend | None, BeforeValidator(_hard_switch)] = None
+    schedule: Poses = 0
     solver: Solver = "scipy"
 
     def _faults(self) -> Faults:
-        if self.weights and self.gain is not None:
+        designed = self.weights is not None or self.decay is not None
+        if self.gain is not None:
+            yield from self._faults_of_gain()
+        elif not designed:
+            yield "weights", "a value (or decay or gain in its place)", NOTHING
+        if self.schedule == 1:
+            yield "schedule", "0, or at least 2 poses", 1
+        if self.schedule and self.switch:
+            expected = "no such key beside schedule, with which the loop acts from the start"
+            yield "switch", expected, self.switch.table()
+
+    def _faults_of_gain(self) -> Faults:
+        if self.weights:
             yield "gain", "no such key beside weights", Unquoted("one")
-        if not self.weights and self.gain is None:
-            yield "weights", "a value (or gain in its place)", NOTHING
+        if self.decay is not None:
+            yield "gain", "no such key beside decay", Unquoted("one")
+        if self.schedule:
+            yield "schedule", "no such key, as the gain is given and not designed", self.schedule
 
 
 class SlowLoop(Record):
@@ -131,7 +151,7 @@ class FastLoop(Record):
     scaled: Flag = False
     modes: Literal["tip", "mass"] | None = None
     quasi_steady: Flag = True
-    schedule: Annotated[int, Strict(), Ge(0), Field(le=50)] = 0
+    schedule: Poses = 0
 
     def _faults(self) -> Faults:
         for key in ("Kp", "Kv", "columns"):

@@ -50,6 +50,7 @@ _DESIGN = {
     "loop.duration": "s",
     "loop.settle_within": "m",
     "loop.strain_gauges": "-",
+    "second_loop.decay": "1/s",
     "second_loop.switch.blend": "s",
     "second_loop.weights.joint_error": "J/rad^2 | J/m^2",
     "second_loop.weights.joint_rate": "J s^2/rad^2 | J s^2/m^2",
@@ -73,6 +74,9 @@ _JOINT_PD = {
     "gains.Gi": "N m/(rad s) | N/(m s)",
 }
 """Gains of the method joint-pd, which are torques; of all others they are accelerations."""
+_COMPOSITE = {"second_loop.weights.effort": "J/(N m)^2 | J/N^2"}
+"""The second loop commands torques after composite control, and accelerations after decoupling."""
+_OF_METHOD = {"joint-pd": _JOINT_PD, "composite": _COMPOSITE}
 
 FACTOR = "-"
 """Unit of a number by which others are multiplied."""
@@ -101,7 +105,7 @@ def unit_of(key: str, arm: Arm, design: Design) -> str:
         if rest[:2] == ["tip_load", "reference_pose"] and rest[-1] in arm.joints:
             concerned = [arm.joints.index(rest[-1])]
         return _for_joints(_look_up(rest, _LINK), arm, concerned)
-    own = _JOINT_PD if design.method == "joint-pd" else {}
+    own = _OF_METHOD.get(design.method, {})
     return _for_joints(
         _look_up([first, *rest], _ARM | _DESIGN | own), arm, arm.link_indices("links")
     )

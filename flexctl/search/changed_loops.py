@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
+from flexctl.errors import InputError
 from flexctl.loop import LinearLoop, close_around, linearise_loop
 from flexctl.model import Design, soften_arm, with_damping, with_inertia
 from flexctl.plant import STIFFNESS_ERROR, assemble_plant
@@ -36,8 +37,12 @@ def over_gains(case: Case, factors: Callable[[float], Mapping[str, float]]) -> V
     """Loops with gains multiplied by factors that depend on one value, under the gross motion.
 
     With integral gains, which act under a second loop too, also at the final pose under that loop.
+    Raises InputError where a second loop takes their place all along the path.
     """
     closed = case.closed
+    if case.design.follows_path:
+        expected = "no such key, as joint gains do nothing beside it"
+        raise InputError(f"{case.design.label}: second_loop.schedule: expected {expected}, got one")
     own, poses = closed.controller, motion(closed, case.n_path)
     if own.feedback is not None and own.n_integral:
         poses.append((own.reference.final, 1.0))

@@ -66,8 +66,8 @@ class Remedies:
     bias_run
         The nonlinear run with that bias; None without runs or without a bias.
     found
-        For a law that computes with a stiffness "bandwidth" of the joint gains and "inertia" at all
-        joints, "second_loop" where there is one, "damping" where a link bends.
+        For a law that computes with a stiffness "bandwidth" of the joint gains, where they act, and
+        "inertia" at all joints, "second_loop" where there is one, "damping" where a link bends.
     """
 
     until: float
@@ -111,8 +111,9 @@ def find_remedies(
     bias = bias_for(ends, until) if ends else None
     if bias is not None and margin.exact.unknowns:
         bias = bias_on_softer_arms(case, bias, until)
-    searches = {"bandwidth": ("slower joint gains", largest_bandwidth)}
-    second = case.design.second_loop
+    searches, second = {}, case.design.second_loop
+    if not case.design.follows_path:  # or joint gains do nothing
+        searches["bandwidth"] = ("slower joint gains", largest_bandwidth)
     if margin.second_loop and second and second.weights:  # a given gain has no effort
         searches["second_loop"] = ("a slower second loop", fastest_second_loop)
     if any(link.flexible for link in case.setup.design_arm.links):

@@ -300,7 +300,11 @@ def test_a_gain_of_a_file_is_that_of_the_loop_it_was_chosen_for():
     ("second", "words"),
     [
         (SECOND | {"gain": [[1.0]]}, "second_loop.gain: expected no such key beside weights"),
-        ({"switch": "end"}, "second_loop.weights: expected a value .or gain in its place., got"),
+        (
+            {"switch": "end"},
+            "second_loop.weights: expected a value .or decay or gain in its place., got",
+        ),
+        ({"gain": [[1.0]], "decay": 3.0}, "second_loop.gain: expected no such key beside decay"),
         ({"gain": [[1.0, "a"]]}, r"second_loop.gain\[1\]\[2\]: expected a number"),
     ],
 )

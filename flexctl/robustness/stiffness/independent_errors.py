@@ -213,7 +213,7 @@ def close_wrong(
         When the gains are scheduled along the path of the reference, which is replaced here.
     """
     design = case.design
-    if design.fast_loop and design.fast_loop.schedule:
+    if design.follows_path or (design.fast_loop and design.fast_loop.schedule):
         raise InputError(f"{design.label}: expected gains that do not follow the path, got others")
     held = Reference.model_validate(
         {"kind": "setpoint", "from": tuple(joints), "to": tuple(joints)}

@@ -66,16 +66,17 @@ class RedesignedLoop:
     def loop(self, s: float) -> ClosedLoop:
         """Loop of the arm with s times the stiffness; its eigenvalues have the unit `unit(s)`."""
         own, basis = self.controller, self.controller.plant.basis
+        first = own.design.model_copy(update={"second_loop": None})  # that of the gross motion
         if self.scales_time:
             known = self.setup.design_arm
             arm = known.model_copy(update={"gravity": _over(known.gravity, s)})
-            design, truth = slowed_design(own.design, s), self._truth
+            design, truth = slowed_design(first, s), self._truth
             controller = design_controller(arm, design, basis, interpreted=True)
             return close_around(
                 controller, truth.at({"gravity": _over(self.setup.true_arm.gravity, s)})
             )
         setup = self.setup.changed(lambda arm: soften_arm(arm, s, self.fixed))
-        design = soften_design(own.design, s)
+        design = soften_design(first, s)
         controller = design_controller(setup.design_arm, design, basis, interpreted=True)
         return close_around(controller, setup.truth(interpreted=True))
 

@@ -94,11 +94,16 @@ def _fixed(truth: Plant, scales: TwoTimeScales, fixed: FixedDamping) -> Array:
 
 
 def require_composite(design: Design) -> None:
-    """Refuse a design other than composite control."""
+    """Refuse a design other than composite control, or with a second loop all along the path."""
     if design.method != "composite":
         raise InputError(
             f"{design.label}: method: expected composite, the one with two time scales, got "
             f"{design.method}"
+        )
+    if design.follows_path:
+        raise InputError(
+            f"{design.label}: second_loop.schedule: expected no such key, as it leaves no two time "
+            "scales to separate, got one"
         )
 
 

@@ -1,0 +1,151 @@
+"""A second loop whose gains follow the path: state feedback all along the motion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import casadi as ca
+import numpy as np
+
+from flexctl.body import present
+from flexctl.checks import Array
+from flexctl.control.laws import Signals, constant, rigid_forces, straight_arm
+from flexctl.control.lqr import StateFeedback
+from flexctl.control.path_schedule import (
+    GainSchedule,
+    PathTable,
+    path_numbers,
+    path_parameter,
+    pose_at,
+    require_frozen_stability,
+    table_numbers,
+    table_of,
+    table_value,
+)
+from flexctl.control.quasi_steady import compliance, constant_stiffness, quasi_steady_deflection
+from flexctl.control.reference import ReferenceMotion
+from flexctl.control.second_loop import design_second_loop, passive_rows, second_loop_model
+from flexctl.control.singular_perturbation import slow_fast_map
+from flexctl.model import SecondLoop
+from flexctl.plant import LinearPlant, Plant, find_equilibrium, linearise
+
+_REST = 17  # poses of the table of equilibria: exact to round-off over half a turn of a joint
+
+
+def design_schedule(
+    plant: Plant,
+    reference: ReferenceMotion,
+    second: SecondLoop,
+    *,
+    torques: bool,
+    Gi: Array | None = None,
+) -> StateFeedback:
+    """Optimal feedback at `schedule` poses along the path, interpolated between them.
+
+    The record is that of the end, with the schedule. `Gi` (m,) are gains of integrals of e beside
+    it. Raises as `design_second_loop`, and DesignError where a frozen loop is not stable.
+    """
+
+    def at(share: float) -> LinearPlant:
+        return linearise(plant, plant.straight(pose_at(reference, share)))
+
+    def gain(share: float) -> Array:
+        return design_second_loop(at(share), plant.drives, second, torques=torques).gain
+
+    def frozen(share: float) -> tuple[Array, Array]:
+        A, B = second_loop_model(at(share), plant.drives, torques=torques)
+        return (A, B) if Gi is None else _with_integrals(A, B, Gi)
+
+    table = table_of(gain, second.schedule)
+    gains = table if Gi is None else replace(table, coefficients=_widened(table, plant.m))
+    schedule = require_frozen_stability(frozen, gains, second.schedule, "second_loop")
+    end = design_second_loop(at(1.0), plant.drives, second, torques=torques)
+    return replace(end, schedule=replace(schedule, gains=table))
+
+
+def _with_integrals(A: Array, B: Array, Gi: Array) -> tuple[Array, Array]:
+    """A (2n + m, 2n + m) and B (2n + m, m) with the integrals of e fed back."""
+    m = len(Gi)
+    integral = np.hstack([np.eye(m, len(A)), np.zeros((m, m))])
+    A = np.vstack([np.hstack([A, -B * Gi]), integral])
+    return A, np.vstack([B, np.zeros((m, m))])
+
+
+def _widened(table: PathTable, m: int) -> Array:
+    """Coefficients (k, m, 2n + m) of gains that leave the integrals to those of their own."""
+    return np.pad(table.coefficients, ((0, 0), (0, 0), (0, m)))
+
+
+def schedule_numbers(
+    plant: Plant, reference: ReferenceMotion, schedule: GainSchedule
+) -> dict[str, Array]:
+    """Numbers of a law that follows a schedule: gains, and under gravity equilibria.
+
+    "sag" (n,) is the equilibrium less the undeformed arm, "holding" (m,) its torques less those
+    that hold the latter.
+    """
+    numbers = path_numbers(reference) | table_numbers("G", schedule.gains)
+    if present(*plant.equations.arm.gravity):
+        for name, value in (("sag", _sag), ("holding", _holding)):
+            at = partial(value, plant, reference)
+            numbers |= table_numbers(name, table_of(at, _REST, checked=False))
+    if plant.n > plant.m and constant_stiffness(plant):
+        numbers["compliance"] = compliance(plant, reference, "rotor")
+    return numbers
+
+
+def _sag(plant: Plant, reference: ReferenceMotion, share: float) -> Array:
+    """Deflections and wind-ups (n,) at rest, with the joints held at a path parameter."""
+    straight = plant.straight(pose_at(reference, share))
+    return find_equilibrium(plant, straight)[0] - straight
+
+
+def _holding(plant: Plant, reference: ReferenceMotion, share: float) -> Array:
+    """Torques (m,) that hold the sagging arm less those that hold the undeformed one."""
+    straight = plant.straight(pose_at(reference, share))
+    return find_equilibrium(plant, straight)[1] - plant.gravity(straight)[: plant.m]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduledSignals:
+    """What a scheduled second loop makes of the measurement: expressions of a law."""
+
+    feedback: ca.SX  # -G(p) [e; q_f; e'; q_f'] (m, 1)
+    acceleration: ca.SX  # desired one (m, 1) of the driven coordinates
+    error: ca.SX  # e (m, 1)
+    holding: ca.SX  # torques (m, 1) that hold the arm at rest beyond those of the undeformed one
+
+
+def scheduled_signals(plant: Plant, signals: Signals) -> ScheduledSignals:
+    """Feedback of the deviation from the motion that the arm is to follow, bent as it is then.
+
+    That is the equilibrium at the desired pose, and the deflection that the slow motion of the
+    rigid arm causes: z = K_z^-1 (B_z tau_s - T_z' f), f being its inertial forces.
+    """
+    x, q_d = signals.numbers, signals.q_d
+    p, q_r, own = path_parameter(q_d, x), straight_arm(plant, q_d), "sag0" in x
+    q_r += table_value("sag", x, p) if own else 0
+    v_r = ca.jtimes(q_r, q_d, signals.v_d)
+    slopes = ca.vertcat(signals.v_d, signals.a_d)
+    a_r = ca.jtimes(v_r, ca.vertcat(q_d, signals.v_d), slopes)
+    q_r += _moving_deflection(plant, signals) if plant.n > plant.m else 0
+    drives, f = list(signals.drives), list(passive_rows(plant.n, signals.drives))
+    state = ca.vertcat((signals.q - q_r)[[*drives, *f]], (signals.v - v_r)[[*drives, *f]])
+    return ScheduledSignals(
+        feedback=-table_value("G", x, p) @ state,
+        acceleration=a_r[drives],
+        error=state[: plant.m],
+        holding=table_value("holding", x, p) if own else ca.SX.zeros(plant.m),
+    )
+
+
+def _moving_deflection(plant: Plant, signals: Signals) -> ca.SX:
+    """Deflection (n, 1) due to the desired motion, without that of gravity; rotors stay."""
+    e, y = plant.equations, signals.q_d
+    T = constant(slow_fast_map(plant, "rotor"))
+    forces = rigid_forces(plant, y, signals.v_d, signals.a_d)
+    forces -= ca.substitute(e.c, e.q, straight_arm(plant, y))
+    tau = T[:, : plant.m].T @ forces
+    load = T[:, plant.m :].T @ (constant(plant.B) @ tau - forces)
+    return T[:, plant.m :] @ quasi_steady_deflection(plant, signals, T, y, load)
