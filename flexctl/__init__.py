@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         stiffness_margin,
         time_scale_margin,
     )
-    from flexctl.search import Scatter, Sweep, scatter, sweep
+    from flexctl.search import Scatter, Sweep, Tuning, scatter, sweep, tune
     from flexctl.simulation import Trajectory, simulate
     from flexctl.verdict import (
         Comparison,
@@ -84,7 +84,7 @@ _NAMES = {
     "model": ("Arm", "BasisChoice", "Design", "load_design", "load_model"),
     "plant": ("LinearPlant", "Plant", "assemble_plant"),
     "robustness": ("StiffnessMargin", "TimeScaleMargin", "stiffness_margin", "time_scale_margin"),
-    "search": ("Scatter", "Sweep", "scatter", "sweep"),
+    "search": ("Scatter", "Sweep", "Tuning", "scatter", "sweep", "tune"),
     "simulation": ("Trajectory", "simulate"),
     "verdict": (
         "Comparison",

@@ -17,6 +17,7 @@ from flexctl.robustness.stiffness.margin import (
     StiffnessTolerance,
     judge_stiffness,
     stiffness_margin,
+    with_free_stiffness,
 )
 from flexctl.robustness.stiffness.path_growth import ERROR, NO_GROWTH
 from flexctl.robustness.stiffness.pose_loop import Case, PoseLoop, follow, loop_at
@@ -73,4 +74,5 @@ __all__ = [
     "stiffness_lemma",
     "stiffness_margin",
     "time_scale_margin",
+    "with_free_stiffness",
 ]

@@ -18,6 +18,16 @@ from flexctl.search.statistics import (
     summarise,
 )
 from flexctl.search.sweeps import Sweep, sweep
+from flexctl.search.tuning import (
+    Constraint,
+    Found,
+    Objective,
+    Requirement,
+    Step,
+    Tuning,
+    Unseen,
+    tune,
+)
 
 __all__ = [
     "CONFIDENCE",
@@ -27,19 +37,26 @@ __all__ = [
     "BiasAdvice",
     "BiasRun",
     "BiasRuns",
+    "Constraint",
     "DampingChart",
+    "Found",
     "GainChart",
     "Influence",
     "Limit",
+    "Objective",
     "OfferedBias",
     "Remedies",
     "Remedy",
+    "Requirement",
     "Scatter",
     "Searched",
     "Share",
+    "Step",
     "Summaries",
     "Sweep",
     "Trial",
+    "Tuning",
+    "Unseen",
     "Variation",
     "WorstArm",
     "advise_bias",
@@ -54,4 +71,5 @@ __all__ = [
     "search_over",
     "summarise",
     "sweep",
+    "tune",
 ]

@@ -92,6 +92,10 @@ class Study:
             return Row(point=point, metrics=None, failed=why_it_failed(error))
         return Row(point=point, metrics=metrics(verdict), failed=verdict.failed)
 
+    def loop(self, design: int, values: Values) -> ClosedLoop:
+        """Return the loop of a design, by its number, with values of the numbers that vary."""
+        return self._open(design, values)[1]
+
     def check(self) -> None:
         """Raise InputError, that of the first, where a key can have none of some of its values."""
         for one in self.variations:

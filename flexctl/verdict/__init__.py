@@ -6,6 +6,7 @@ from flexctl.verdict.evaluation import (
     Evaluation,
     evaluate,
     evaluate_many,
+    no_controller,
     require_motion,
     why_it_failed,
 )
@@ -18,7 +19,8 @@ from flexctl.verdict.named_metrics import (
     linear_metrics,
     metrics,
 )
-from flexctl.verdict.performance import find_no_rest, judge_residual
+from flexctl.verdict.partial_verdicts import linear_poses_metrics, run_metrics
+from flexctl.verdict.performance import find_no_rest, judge_residual, run_times
 from flexctl.verdict.reasons import Reason, find_reasons, not_computed, unstable_orders
 from flexctl.verdict.stability import Stability
 
@@ -42,9 +44,13 @@ __all__ = [
     "find_reasons",
     "judge_residual",
     "linear_metrics",
+    "linear_poses_metrics",
     "metrics",
+    "no_controller",
     "not_computed",
     "require_motion",
+    "run_metrics",
+    "run_times",
     "stability_margins",
     "unstable_orders",
     "why_it_failed",

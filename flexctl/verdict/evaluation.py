@@ -33,7 +33,6 @@ from flexctl.plant import Plant, count_operations
 from flexctl.records import Summary
 from flexctl.robustness import StiffnessTolerance, judge_stiffness
 from flexctl.simulation import (
-    DEFAULT_SAMPLES,
     Tolerance,
     Trajectory,
     simulate,
@@ -48,6 +47,7 @@ from flexctl.verdict.performance import (
     judge_effort,
     judge_residual,
     judge_tracking,
+    run_times,
 )
 from flexctl.verdict.sampling_rate import smallest_sampling_rate
 from flexctl.verdict.stability import Stability, judge_stability
@@ -195,7 +195,7 @@ def evaluate(
     if values is not None:
         loop = loop.at(values)
     return _evaluate(
-        loop, others, partial(simulate, times=_sample_times(loop), tolerance=TOLERANCE)
+        loop, others, partial(simulate, times=run_times(loop), tolerance=TOLERANCE)
     )
 
 
@@ -279,9 +279,9 @@ def _runs(loops: Mapping[int, ClosedLoop]) -> dict[int, Trajectory | FlexctlErro
     alike, found = dict[tuple[Any, ...], list[int]](), dict[int, Trajectory | FlexctlError]()
     for k, loop in loops.items():
         functions = loop.truth.content, loop.law_key, loop.reference_key
-        alike.setdefault((*functions, *_sample_times(loop).tolist()), []).append(k)
+        alike.setdefault((*functions, *run_times(loop).tolist()), []).append(k)
     for keys in alike.values():
-        times = _sample_times(loops[keys[0]])
+        times = run_times(loops[keys[0]])
         runs = simulate_many([loops[k] for k in keys], times=times, tolerance=TOLERANCE)
         found |= dict(zip(keys, runs, strict=True))
     return found
@@ -412,13 +412,6 @@ def why_it_failed(error: Exception) -> str:
     else:
         why = "a method of a library refuses its numbers"
     return f"the computation failed: {why} ({words})"
-
-
-def _sample_times(loop: ClosedLoop) -> Array:
-    """Even samples [s], and the very end of the reference, where the residual begins."""
-    even = np.linspace(0, loop.duration, DEFAULT_SAMPLES)
-    end = loop.controller.reference.duration
-    return even if np.isclose(even, end).any() or end > loop.duration else np.union1d(even, end)
 
 
 def _explain(error: RunError, stability: Stability | None) -> str:

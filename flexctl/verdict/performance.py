@@ -8,7 +8,8 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.control import Controller
-from flexctl.simulation import Trajectory
+from flexctl.loop import ClosedLoop
+from flexctl.simulation import DEFAULT_SAMPLES, Trajectory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +61,13 @@ def find_no_rest(controller: Controller) -> str | None:
             f"{reference.duration:g} s"
         )
     return None
+
+
+def run_times(loop: ClosedLoop) -> Array:
+    """Return the times (N,) [s] of a run's samples: even ones, and the reference's end."""
+    even = np.linspace(0, loop.duration, DEFAULT_SAMPLES)
+    end = loop.controller.reference.duration
+    return even if np.isclose(even, end).any() or end > loop.duration else np.union1d(even, end)
 
 
 def judge_tracking(run: Trajectory, controller: Controller) -> Tracking:

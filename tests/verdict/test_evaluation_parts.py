@@ -27,7 +27,7 @@ def timed(duration, end):
     ],
 )  # fmt: skip
 def test_a_run_is_sampled_evenly_and_where_its_reference_ends(duration, end, more):
-    t = module._sample_times(timed(duration, end))
+    t = module.run_times(timed(duration, end))
 
     assert len(t) == DEFAULT_SAMPLES + more
     assert (t[0], t[-1]) == (0.0, duration)

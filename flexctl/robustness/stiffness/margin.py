@@ -367,7 +367,7 @@ def judge_stiffness(
             "and which, is not known"
         )
     plant = controller.plant
-    uncertain = replace(loop, controller=_of_unknown_stiffness(controller))
+    uncertain = with_free_stiffness(loop)
     known = None if any(plant.stiffness_error.values()) else poses
     final = known.final if known and known.final.rest and not known.final.rest.falls else None
     times, joints = motion_poses(controller.reference, _N_TOLERANCE)
@@ -408,12 +408,13 @@ def _nearest_end(
     return worst, *found[worst]
 
 
-def _of_unknown_stiffness(controller: Controller) -> Controller:
-    """Return a controller whose law has free errors of its stiffness; gains stay."""
+def with_free_stiffness(loop: ClosedLoop) -> ClosedLoop:
+    """Return a loop whose law has free errors of its stiffness; gains stay."""
+    controller = loop.controller
     plant = controller.plant.of_any_stiffness
     if isinstance(controller.recipe, Recipe):
-        return replace(controller, plant=plant)
-    return design_on(plant, controller.design)
+        return replace(loop, controller=replace(controller, plant=plant))
+    return replace(loop, controller=design_on(plant, controller.design))
 
 
 def _judged(margin: Callable[[], _T], part: str, reasons: dict[str, str]) -> _T | None:

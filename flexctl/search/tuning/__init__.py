@@ -1,0 +1,7 @@
+"""Tuning: numbers of a design with which a metric is small and limits are kept."""
+
+from flexctl.search.tuning.local_search import Found, Step
+from flexctl.search.tuning.requirements import Objective, Requirement
+from flexctl.search.tuning.tuner import Constraint, Tuning, Unseen, tune
+
+__all__ = ["Constraint", "Found", "Objective", "Requirement", "Step", "Tuning", "Unseen", "tune"]

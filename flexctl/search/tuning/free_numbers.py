@@ -1,0 +1,240 @@
+"""Numbers of a design that tuning may change, each on its own scale."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.errors import InputError
+from flexctl.model import DESIGN_TABLES, Design, design_value, has_number, nearest
+
+Bounds = tuple[float, float] | str | None
+"""Least and greatest value; or such text, ``"10:2000"`` or, as factors, ``"*0.1:*10"``."""
+
+GAIN_RANGE = 20.0  # bounds of a gain, unless they are given: value/20 and 20 value
+WEIGHT_RANGE = 1e4  # of a weight or noise, of which only the ratios matter
+_BY_RATIO = ("weights", "noise")
+_DEFAULT = ("gains", "second_loop", "fast_loop", "observer")  # tables that are free if none is told
+_NOT_TUNED = ("switch", "solver", "schedule", "start_error", "columns", "scaled", "modes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FreeNumber:
+    """A number of a design that may change between bounds: one, or equal ones that are tied.
+
+    Attributes
+    ----------
+    key
+        Of the design file.
+    entries
+        Places (k, d) of the tied entries in an array of d dimensions; empty for all of them, or for
+        a single number.
+    lower, upper
+        Bounds, in the unit of the number.
+    start
+        What the file has.
+    """
+
+    key: str
+    entries: tuple[tuple[int, ...], ...]
+    lower: float
+    upper: float
+    start: float
+
+    @property
+    def name(self) -> str:
+        """Key, with the places of the entries where it is not all of an array."""
+        places = (",".join(str(i + 1) for i in place) for place in self.entries)
+        inside = " ".join(places)
+        return f"{self.key}[{inside}]" if inside else self.key
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether equal ratios are equal steps: where all values are above zero."""
+        return self.lower > 0
+
+    def value(self, u: float) -> float:
+        """Return the value at u [-] of its scale, 0 at the lower bound and 1 at the upper one.
+
+        To ten digits, as files have it; the start exactly.
+        """
+        u = min(max(u, 0.0), 1.0)
+        if u in (0.0, 1.0):
+            return self.upper if u else self.lower
+        if u == self.place(self.start):
+            return self.start
+        if self.logarithmic:
+            value = self.lower * (self.upper / self.lower) ** u
+        else:
+            value = self.lower + u * (self.upper - self.lower)
+        return float(f"{value:.10g}")
+
+    def place(self, value: float) -> float:
+        """Return u [-] of a value, the inverse of `value`."""
+        if self.logarithmic:
+            return float(np.log(value / self.lower) / np.log(self.upper / self.lower))
+        return (value - self.lower) / (self.upper - self.lower)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FreeNumbers:
+    """All numbers that may change, and the arrays of the design that they are entries of."""
+
+    numbers: tuple[FreeNumber, ...]
+    arrays: Mapping[str, tuple]  # values in the file by key, nested as there
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def start(self) -> Array:
+        """What the file has, on the scales (n,)."""
+        return np.array([one.place(one.start) for one in self.numbers])
+
+    def by_name(self, u: Array) -> dict[str, float]:
+        """Values of the numbers at u (n,) of the scales."""
+        return {one.name: one.value(x) for one, x in zip(self.numbers, u.tolist(), strict=True)}
+
+    def values(self, u: Array) -> dict[str, Array]:
+        """Values by key of the design at u (n,) of the scales."""
+        found = {key: np.array(array, dtype=float) for key, array in self.arrays.items()}
+        for one, x in zip(self.numbers, u.tolist(), strict=True):
+            if one.entries:
+                for place in one.entries:
+                    found[one.key][place] = one.value(x)
+            else:
+                found[one.key] = np.full_like(found.get(one.key, np.zeros(())), one.value(x))
+        return found
+
+
+def read_free(
+    design: Design, free: Mapping[str, Bounds] | Sequence[str], *, joints: int, untied: bool = False
+) -> FreeNumbers:
+    """Read which numbers of a design are free.
+
+    Parameters
+    ----------
+    design
+        The design, whose values are the start.
+    free
+        Bounds by key, None for a range about the value in the file; or texts ``KEY`` and
+        ``KEY=FROM:TO``. The key of a table stands for all numbers in it. Empty: the gains, weights
+        and noise of the file.
+    joints
+        Number m of joints: a gain that is given once is that of all.
+    untied
+        Whether entries of an array are free one by one, even where their values are equal.
+
+    Raises
+    ------
+    InputError
+        When a key is no number of the design, bounds are the wrong way round, or the value of the
+        file is beyond them.
+    """
+    specs = dict(free) if isinstance(free, Mapping) else dict(map(_split, free))
+    if not specs:
+        specs = {key: None for key in _DEFAULT if _numbers_below(design, key)}
+    if not specs:
+        raise InputError(f"{design.label}: free: expected a design with gains, got {design.method}")
+    numbers, arrays = list[FreeNumber](), dict[str, tuple]()
+    for key, bounds in specs.items():
+        for own in _keys(design, key):
+            if any(one.key == own for one in numbers):
+                raise InputError(f"free: expected each number once, got {own} twice")
+            value: Any = design_value(design, own)
+            if bounds is None and own != key and not np.any(value):
+                continue  # of a table, what is off stays off
+            if isinstance(value, tuple) and untied and own.startswith("gains.") and len(value) == 1:
+                value = value * joints
+            numbers += _free_entries(own, value, bounds, untied=untied)
+            if isinstance(value, tuple):
+                arrays[own] = value
+    return FreeNumbers(numbers=tuple(numbers), arrays=arrays)
+
+
+def _split(text: str) -> tuple[str, Bounds]:
+    key, equals, bounds = text.partition("=")
+    return key.strip(), bounds if equals else None
+
+
+def _keys(design: Design, key: str) -> list[str]:
+    """Keys of the numbers that a key stands for: itself, or those in a table."""
+    if not key or key.split(".")[0] not in DESIGN_TABLES:
+        known = nearest(key, DESIGN_TABLES)
+        raise InputError(f"free: expected a key of the design ({known}), got {key!r}")
+    keys = _numbers_below(design, key)
+    if not keys:
+        known = [own for table in DESIGN_TABLES for own in _numbers_below(design, table)]
+        hint = nearest(key, known)
+        raise InputError(f"{design.label}: free: expected one of its numbers ({hint}), got {key!r}")
+    return keys
+
+
+def _numbers_below(design: Design, key: str) -> list[str]:
+    """Keys of the numbers and arrays of a table that can be tuned; the key itself of a number."""
+    value = design_value(design, key)
+    if isinstance(value, Mapping):
+        names = [name for name in value if name not in _NOT_TUNED]
+        return [own for name in names for own in _numbers_below(design, f"{key}.{name}")]
+    return [key] if has_number(value) else []
+
+
+def _free_entries(key: str, value: object, bounds: Bounds, *, untied: bool) -> Iterator[FreeNumber]:
+    """Yield the numbers of one key: entries of an array with equal values are tied."""
+    array = np.asarray(value, dtype=float)
+    if not array.ndim or (not untied and (array == array.flat[0]).all()):
+        yield _one(key, (), float(array.flat[0]), bounds)
+        return
+    places = [tuple(map(int, place)) for place in np.argwhere(array != 0)]
+    groups = dict[object, list[tuple[int, ...]]]()
+    for place in places:
+        groups.setdefault(place if untied else float(array[place]), []).append(place)
+    for group in groups.values():
+        yield _one(key, tuple(group), float(array[group[0]]), bounds)
+
+
+def _one(
+    key: str, entries: tuple[tuple[int, ...], ...], start: float, bounds: Bounds
+) -> FreeNumber:
+    lower, upper = _read_bounds(key, start, bounds)
+    if not lower < upper:
+        raise InputError(f"free: {key}: expected FROM below TO, got {lower:g}:{upper:g}")
+    if not lower <= start <= upper:
+        expected = f"bounds about the value in the file, {start:g}"
+        raise InputError(f"free: {key}: expected {expected}, got {lower:g}:{upper:g}")
+    return FreeNumber(key=key, entries=entries, lower=lower, upper=upper, start=start)
+
+
+def _read_bounds(key: str, start: float, bounds: Bounds) -> tuple[float, float]:
+    if bounds is None:
+        if not start:
+            raise InputError(f"free: {key}: expected bounds, as its value is 0, got none")
+        ratio = WEIGHT_RANGE if any(part in _BY_RATIO for part in key.split(".")) else GAIN_RANGE
+        lower, upper = sorted((start / ratio, start * ratio))
+        return lower, upper
+    if isinstance(bounds, str):
+        return _from_text(key, start, bounds)
+    numbers = tuple(map(float, bounds)) if np.size(bounds) == 2 else ()
+    if len(numbers) != 2 or not all(map(isfinite, numbers)):
+        raise InputError(f"free: {key}: expected two bounds, got {bounds!r}")
+    return numbers
+
+
+def _from_text(key: str, start: float, text: str) -> tuple[float, float]:
+    parts = [part.strip() for part in re.split(r"[:,]", text)]
+    factors = [part.startswith("*") for part in parts]
+    try:
+        numbers = [float(part.removeprefix("*")) for part in parts]
+    except ValueError:
+        numbers = []
+    good = len(numbers) == 2 and all(map(isfinite, numbers)) and len(set(factors)) == 1
+    if not good:
+        raise InputError(f"free: {key}: expected FROM:TO or *FROM:*TO, got {text!r}")
+    lower, upper = (start * x for x in numbers) if factors[0] else numbers
+    return (upper, lower) if factors[0] and start < 0 else (lower, upper)

@@ -1,0 +1,203 @@
+"""What tuning is asked for: an objective, and limits that are to be kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.errors import InputError
+from flexctl.model import nearest
+from flexctl.search.limits import Limit, read_limit
+from flexctl.verdict import MORE_IS_BETTER, UNITS, Metric
+
+NOMINAL = "nominal."  # before a metric of the arm without its variations
+SETTLING = "residual.settling_time"
+PEAK = "effort.peak"
+OF_EIGENVALUES = {
+    "stability.spectral_abscissa": "abscissa",
+    "stability.path_spectral_abscissa": "abscissa",
+    "stability.min_damping_ratio": "damping",
+}
+"""Metrics of eigenvalues, and what is limited of them."""
+_MARGINS = (
+    "margins.gain_db",
+    "margins.phase_deg",
+    "stiffness.exact.alpha_upper",
+    "stiffness.exact.alpha_lower",
+    "stiffness.exact.path_alpha_upper",
+    "stiffness.exact.path_alpha_lower",
+)
+_TERM = re.compile(r"\s*(?:(?P<weight>[0-9.eE+-]+)\s*\*)?\s*(?P<key>[\w.]+)\s*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Requirement:
+    """A limit of a metric, on all arms or on the nominal one.
+
+    Attributes
+    ----------
+    limit
+        Of the metric; where `torque_limits`, its value is infinite.
+    nominal
+        Whether it is of the nominal arm alone.
+    torque_limits
+        Whether peaks of the torque are to stay below the arm's limits.
+    """
+
+    limit: Limit
+    nominal: bool = False
+    torque_limits: bool = False
+
+    def __str__(self) -> str:
+        text = f"{PEAK} <= limits" if self.torque_limits else str(self.limit)
+        return f"{NOMINAL}{text}" if self.nominal else text
+
+    @property
+    def key(self) -> str:
+        """Name of the metric."""
+        return self.limit.key
+
+    def violation(self, metrics: Mapping[str, Metric]) -> float:
+        """By how much it is violated, relative to the limit; 0 where it is met.
+
+        Of several joints the worst counts. Infinite where the verdict has no such metric: a margin
+        of an unstable loop, one that is not computed, a settling time of never.
+        """
+        if self.torque_limits:
+            return worst("effort.saturated_seconds", metrics)
+        value = worst(self.key, metrics)
+        if bool(self.limit.holds(np.array(value))):
+            return 0.0
+        if not np.isfinite(value):
+            return np.inf
+        return abs(value - self.limit.value) / max(abs(self.limit.value), _LEAST)
+
+
+def is_spectral(one: Requirement) -> bool:
+    """Whether a limit is one of eigenvalues: margins of at least, or abscissae of at most, this."""
+    if one.key in OF_EIGENVALUES:
+        return one.limit.least == (one.key == "stability.min_damping_ratio")
+    return one.key in _MARGINS and one.limit.least != one.key.endswith("alpha_lower")
+
+
+_LEAST = 1e-3  # size of a limit, relative to which a violation is told
+
+
+@dataclass(frozen=True, kw_only=True)
+class Objective:
+    """Weighted sums of metrics, of which the greatest is to be as small as possible.
+
+    Metrics of which more is better count with the opposite sign.
+
+    Attributes
+    ----------
+    sums
+        Weights by metric of each sum.
+    nominal
+        Whether it is of the nominal arm alone.
+    """
+
+    sums: Sequence[Mapping[str, float]]
+    nominal: bool = False
+
+    def __str__(self) -> str:
+        texts = [
+            " + ".join(key if w == 1 else f"{w:g}*{key}" for key, w in one.items())
+            for one in self.sums
+        ]
+        text = texts[0] if len(texts) == 1 else f"max({', '.join(texts)})"
+        return f"{NOMINAL}{text}" if self.nominal else text
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Names of its metrics."""
+        return tuple(dict.fromkeys(key for one in self.sums for key in one))
+
+    @property
+    def metric(self) -> str | None:
+        """Name of the metric, where it is one alone."""
+        return self.keys[0] if len(self.sums) == 1 and len(self.keys) == 1 else None
+
+    def value(self, metrics: Mapping[str, Metric]) -> float:
+        """Return its value; infinite where the verdict lacks a metric."""
+        return max(self._sum(one, metrics) for one in self.sums)
+
+    @staticmethod
+    def _sum(weights: Mapping[str, float], metrics: Mapping[str, Metric]) -> float:
+        parts = [w * sign(key) * worst(key, metrics) for key, w in weights.items()]
+        total = float(np.sum(parts))
+        return np.inf if np.isnan(total) else total
+
+
+def sign(key: str) -> float:
+    """Return 1 for a metric of which less is better, else -1."""
+    return -1.0 if key in MORE_IS_BETTER else 1.0
+
+
+def worst(key: str, metrics: Mapping[str, Metric]) -> float:
+    """Return a metric, of several joints the worst; NaN where there is none."""
+    value = metrics.get(key)
+    if value is None:
+        return np.nan
+    if isinstance(value, str):  # "marginal"
+        return 0.5
+    numbers: Array = np.atleast_1d(np.asarray(value, dtype=float))
+    return float(numbers.min() if key in MORE_IS_BETTER else numbers.max())
+
+
+def read_requirement(text: str) -> Requirement:
+    """Read a limit such as ``margins.gain_db>=6`` or ``effort.peak<=limits``.
+
+    Raises InputError when it is none.
+    """
+    nominal = text.strip().startswith(NOMINAL)
+    own = text.strip().removeprefix(NOMINAL)
+    if re.fullmatch(rf"{PEAK}\s*<=?\s*limits", own):
+        limit = Limit(key=PEAK, least=False, value=np.inf)
+        return Requirement(limit=limit, nominal=nominal, torque_limits=True)
+    try:
+        limit = read_limit(own)
+    except InputError as error:
+        raise InputError(f"subject_to: {str(error).removeprefix('limit: ')}") from error
+    return Requirement(limit=limit, nominal=nominal)
+
+
+def read_objective(texts: str | Sequence[str]) -> Objective:
+    """Read metrics, or weighted sums such as ``"residual.tip_error_max + 0.01*effort.energy"``.
+
+    Raises InputError when a term is no metric with a positive weight.
+    """
+    texts = [texts] if isinstance(texts, str) else list(texts)
+    if not texts:
+        raise InputError("minimise: expected a metric, got none")
+    nominal = {text.strip().startswith(NOMINAL) for text in texts}
+    if len(nominal) > 1:
+        raise InputError("minimise: expected metrics of all arms or of the nominal one, got both")
+    sums = tuple(_read_sum(text.strip().removeprefix(NOMINAL)) for text in texts)
+    return Objective(sums=sums, nominal=nominal.pop())
+
+
+def _read_sum(text: str) -> dict[str, float]:
+    found = dict[str, float]()
+    for term in re.split(r"(?<![eE*])\+", text):
+        match = _TERM.fullmatch(term)
+        if not match:
+            raise InputError(f"minimise: expected METRIC or NUMBER*METRIC, got {term.strip()!r}")
+        key = match["key"]
+        if key not in UNITS or key == "stability.stable":
+            raise InputError(
+                f"minimise: expected the name of a metric ({nearest(key, UNITS)}), got {key!r}"
+            )
+        try:
+            weight = float(match["weight"] or 1.0)
+        except ValueError:
+            weight = 0.0
+        if not 0 < weight < np.inf:
+            got = match["weight"]
+            raise InputError(f"minimise: expected a weight above 0 of {key}, got {got}")
+        found[key] = found.get(key, 0.0) + weight
+    return found

@@ -1,0 +1,175 @@
+"""Eigenvalues of a loop at poses, under errors and with other gains, with exact derivatives.
+
+A margin says that the loop is stable with every error of a range. It is asked for as a limit of
+eigenvalues of the loop with some errors at some poses; errors at which the exact margin finds that
+the loop is lost come to these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from flexctl.checks import Array, ComplexArray
+from flexctl.loop import ClosedLoop, LinearLoop, eigenvectors, linearise_loop, one_sample
+
+_WINDOW = 0.2  # below the largest value: eigenvalues that may become the largest nearby
+_MOST = 8  # eigenvalues of one matrix
+_VANISHED = 1e-12  # multipliers below this are those of delays
+SLACK = 1e-7  # by which eigenvalues are kept from the limit of stability, relative to their size
+
+
+@dataclass(frozen=True)
+class Case:
+    """A linear loop: of an arm at a pose, perhaps with an error or with other gains.
+
+    Attributes
+    ----------
+    arm
+        Index of the arm.
+    time
+        Of the pose in the motion [s]; None for the final pose, under the second loop if there is
+        one.
+    error
+        Of the stiffness that the law computes with [-].
+    gains
+        Complex factors of the law's torques (m,); empty for ones.
+    """
+
+    arm: int = 0
+    time: float | None = None
+    error: float = 0.0
+    gains: tuple[complex, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpectralLimit:
+    """What the eigenvalues of some cases are to keep.
+
+    Attributes
+    ----------
+    kind
+        "abscissa": Re lambda <= limit; "damping": -Re lambda >= limit |lambda|; "stable".
+    limit
+        [1/s] or [-].
+    rate
+        Rate [1/s] beside which others are small.
+    cases
+        Where.
+    """
+
+    kind: str
+    limit: float
+    rate: float
+    cases: tuple[Case, ...] = field(repr=False)
+
+    def measure(self, values: ComplexArray) -> Array:
+        """Return for eigenvalues (N,) [rad/s] what is to be at most zero [-]."""
+        if self.kind == "damping":
+            return self.limit + values.real / _size(values)
+        if self.kind == "abscissa":
+            return (values.real - self.limit) / self._unit
+        return values.real / np.hypot(np.abs(values), self.rate) + SLACK
+
+    def slope(self, values: ComplexArray, slopes: ComplexArray) -> Array:
+        """Return derivatives (k, n) of the measure from those of eigenvalues (k,), (k, n)."""
+        if self.kind == "abscissa":
+            return slopes.real / self._unit
+        size = _size(values) if self.kind == "damping" else np.hypot(np.abs(values), self.rate)
+        growth = (np.conj(values)[:, None] * slopes).real / size[:, None]
+        return (slopes.real - values.real[:, None] * growth / size[:, None]) / size[:, None]
+
+    @property
+    def _unit(self) -> float:
+        return max(abs(self.limit), self.rate)
+
+
+def _size(values: ComplexArray) -> Array:
+    return np.maximum(np.abs(values), np.finfo(float).tiny)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spectrum:
+    """Eigenvalues (N,) [rad/s] of a case, with the vectors that give their derivatives.
+
+    For a matrix A + dA, an eigenvalue moves by y' dA x/(y' x), y and x being its left and right
+    eigenvectors. Of a sampled loop A maps a sample to the next, the rate of z is log(z)/T.
+    """
+
+    values: ComplexArray
+    left: ComplexArray
+    right: ComplexArray
+    multipliers: ComplexArray
+    sample_time: float | None
+
+    @classmethod
+    def of(cls, A: Array, sample_time: float | None) -> Spectrum:
+        """Solve the eigenvalue problem of a matrix (N, N)."""
+        z, left, right = eigenvectors(A)
+        values: ComplexArray = z
+        if sample_time is not None:
+            own = np.abs(z) > _VANISHED
+            z, left, right = z[own], left[:, own], right[:, own]
+            values = np.log(z.astype(complex)) / sample_time
+        return cls(values=values, left=left, right=right, multipliers=z, sample_time=sample_time)
+
+    def slopes(self, which: Array, changes: Sequence[Array]) -> ComplexArray:
+        """Differentiate eigenvalues, (k, n), by n numbers that change A by `changes` (N, N)."""
+        y, x = np.conj(self.left[:, which]), self.right[:, which]
+        moved = np.array([np.sum(y * (dA @ x), axis=0) for dA in changes]).T
+        moved = moved / np.sum(y * x, axis=0)[:, None]
+        if self.sample_time is None:
+            return moved
+        return moved / (self.multipliers[which, None] * self.sample_time)
+
+
+def closed_matrix(linear: LinearLoop, gains: Sequence[complex]) -> Array:
+    """State matrix (N, N) of a linear loop with factors (m,) of its torques; [] for ones."""
+    A, B, K = linear.A, linear.B, linear.K
+    if linear.sample_time is not None:
+        A, B = one_sample(linear, linear.sample_time, linear.delay)
+        K = np.hstack([K, np.zeros((len(K), len(A) - K.shape[1]))])
+    return A + (B * np.array(gains)) @ K if len(gains) else A + B @ K
+
+
+LoopOf = Callable[[int, float], ClosedLoop]
+"""The loop of an arm, by its index, whose law computes with an error [-] of the stiffness."""
+
+
+def case_matrix(loop_of: LoopOf, case: Case) -> tuple[Array, float | None]:
+    """State matrix (N, N) of a case, and the sampling time [s] of its loop.
+
+    Raises ComputationError where there is no equilibrium.
+    """
+    loop = loop_of(case.arm, case.error)
+    controller = loop.controller
+    joints, weight = controller.reference.final, controller.final_second_loop_weight
+    if case.time is not None:
+        joints, weight = controller.reference.sample(np.array([case.time]))[0][:, 0], 0.0
+    linear = linearise_loop(loop, joints, weight)
+    return closed_matrix(linear, case.gains), linear.sample_time
+
+
+def spectral_pieces(
+    limit: SpectralLimit,
+    matrices: Sequence[tuple[Array, float | None]],
+    changes: Sequence[Sequence[Array]],
+) -> tuple[Array, Array]:
+    """Measures (k,) of the largest eigenvalues of all cases, and derivatives (k, n).
+
+    `matrices` are those of the cases, `changes` by case their derivatives by n numbers.
+    """
+    values, slopes = [], []
+    for (A, period), dA in zip(matrices, changes, strict=True):
+        spectrum = Spectrum.of(A, period)
+        measures = limit.measure(spectrum.values)
+        upper = np.flatnonzero(spectrum.values.imag >= 0) if np.isrealobj(A) else ...
+        own = np.arange(len(measures))[upper]
+        own = own[np.argsort(-measures[own])][:_MOST]
+        own = own[measures[own] >= measures[own[0]] - _WINDOW]
+        values.append(measures[own])
+        rates = spectrum.slopes(own, dA) if len(dA) else np.zeros((len(own), 0), dtype=complex)
+        slopes.append(limit.slope(spectrum.values[own], rates))
+    return np.concatenate(values), np.concatenate(slopes)

@@ -1,0 +1,169 @@
+"""Exact verdicts on what tuning found, and where limits are lost: cases that it did not watch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.errors import FlexctlError
+from flexctl.loop import ClosedLoop, motion_poses
+from flexctl.search.limits import Limit
+from flexctl.search.tuning.problem import Problem, arm_loops
+from flexctl.search.tuning.requirements import (
+    OF_EIGENVALUES,
+    Objective,
+    Requirement,
+    is_spectral,
+)
+from flexctl.search.tuning.spectra import Case, SpectralLimit
+from flexctl.verdict import Evaluation, Metric, evaluate, metrics, no_controller
+
+_BEYOND = 1e-4  # by which ranges of errors are exceeded, relative to them
+_WATCHED = 3  # poses of the motion that are watched from the beginning
+
+
+def spectral_limits(
+    loop: ClosedLoop, requirements: tuple[Requirement, ...], arms: int, rate: float
+) -> tuple[SpectralLimit, ...]:
+    """Limits of eigenvalues that stand for requirements, with the cases that are watched at first.
+
+    The first is that the loop is stable on all arms; the others are those of the requirements that
+    `is_spectral`, in their order.
+    """
+    every = tuple(Case(arm=arm) for arm in range(arms))
+    found = [SpectralLimit(kind="stable", limit=0.0, rate=rate, cases=every)]
+    for one in requirements:
+        if not is_spectral(one):
+            continue
+        kind = OF_EIGENVALUES.get(one.key, "stable")
+        own = range(1 if one.nominal else arms)
+        cases = tuple(case for arm in own for case in _watched(loop, one, arm))
+        found.append(SpectralLimit(kind=kind, limit=one.limit.value, rate=rate, cases=cases))
+    return tuple(found)
+
+
+def _watched(loop: ClosedLoop, one: Requirement, arm: int) -> Iterator[Case]:
+    value, m = one.limit.value, loop.truth.m
+    times = motion_poses(loop.controller.reference, _WATCHED)[0].tolist()
+    if one.key == "margins.gain_db":
+        for side in (1, -1):
+            yield from (_gain(arm, j, m, 10 ** (side * value / 20)) for j in range(m))
+    elif one.key == "margins.phase_deg":
+        yield from (_gain(arm, j, m, np.exp(1j * np.radians(value))) for j in range(m))
+    elif one.key.startswith("stiffness.exact.path"):
+        yield from (Case(arm=arm, time=t, error=value * (1 + _BEYOND)) for t in times)
+    elif one.key.startswith("stiffness."):
+        yield Case(arm=arm, error=value * (1 + _BEYOND))
+    elif one.key == "stability.path_spectral_abscissa":
+        yield from (Case(arm=arm, time=t) for t in times)
+    else:
+        yield Case(arm=arm)
+
+
+def spectral_objective(
+    loop: ClosedLoop, objective: Objective, arms: int, scale: float
+) -> SpectralLimit | None:
+    """Return the objective as one of eigenvalues, in units of its scale; None for another."""
+    if (
+        len(objective.sums) > 1
+        or len(objective.keys) > 1
+        or objective.keys[0] not in OF_EIGENVALUES
+    ):
+        return None
+    key = objective.keys[0]
+    one = Requirement(limit=Limit(key=key, least=False, value=0.0), nominal=objective.nominal)
+    own = range(1 if objective.nominal else arms)
+    cases = tuple(case for arm in own for case in _watched(loop, one, arm))
+    return SpectralLimit(kind=OF_EIGENVALUES[key], limit=0.0, rate=scale, cases=cases)
+
+
+def _gain(arm: int, joint: int, m: int, factor: complex) -> Case:
+    return Case(arm=arm, gains=tuple(factor if j == joint else 1.0 for j in range(m)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verified:
+    """Verdict on an arm: metrics, violations by requirement, and cases in which it is lost."""
+
+    arm: Mapping[str, float]
+    metrics: Mapping[str, Metric]
+    failed: str | None
+    violations: tuple[float, ...]
+    lost: tuple[tuple[Case, ...], ...]
+    objective: float
+
+    @property
+    def violation(self) -> float:
+        """The largest; infinite where there is no verdict."""
+        return np.inf if self.failed else max(self.violations, default=0.0)
+
+
+def verdict_on(problem: Problem, u: Array, arm: Mapping[str, float]) -> Evaluation:
+    """Judge the loop of an arm at u (n,), with all that a verdict has."""
+    loop = arm_loops(problem.study).base(arm)
+    try:
+        return evaluate(loop.at(problem.free.values(u)))
+    except FlexctlError as error:
+        design = loop.controller.design
+        return no_controller(design, loop.controller.plant.basis, loop.truth.basis, str(error))
+
+
+def verified(problem: Problem, verdict: Evaluation, arm: Mapping[str, float]) -> Verified:
+    """Compare the verdict on an arm with what is asked for."""
+    known = metrics(verdict)
+    unstable = known["stability.stable"] is not True
+    own = [None if one.nominal and arm else one for one in problem.requirements]
+    return Verified(
+        arm=arm,
+        metrics=known,
+        failed=verdict.failed or ("the loop is not stable" if unstable else None),
+        violations=tuple(0.0 if one is None else one.violation(known) for one in own),
+        lost=tuple(() if one is None else tuple(_lost(one, verdict)) for one in own),
+        objective=-np.inf if problem.objective.nominal and arm else problem.objective.value(known),
+    )
+
+
+def _lost(one: Requirement, verdict: Evaluation) -> Iterator[Case]:
+    """Yield cases in which a limit of eigenvalues is lost: where a margin ends."""
+    stability, margins, stiffness = verdict.stability, verdict.margins, verdict.stiffness
+    value = one.limit.value
+    if one.key == "stability.path_spectral_abscissa" and stability is not None:
+        rates = np.nan_to_num(stability.path_abscissa, nan=-np.inf)
+        if rates.max() > value:
+            yield Case(time=float(stability.path_t[rates.argmax()]))
+    elif margins is not None and one.key == "margins.gain_db":
+        m = len(margins.gain_up_db)
+        for j in range(m):
+            if margins.gain_up_db[j] < value:
+                yield _gain(0, j, m, 10 ** (margins.gain_up_db[j] / 20))
+            if margins.gain_down_db[j] < value:
+                yield _gain(0, j, m, 10 ** (-margins.gain_down_db[j] / 20))
+    elif margins is not None and one.key == "margins.phase_deg":
+        m = len(margins.phase_deg)
+        for j in np.flatnonzero(margins.phase_deg < value).tolist():
+            yield _gain(0, j, m, np.exp(1j * np.radians(margins.phase_deg[j])))
+    elif stiffness is not None and stiffness.exact and one.key.startswith("stiffness.exact"):
+        ends = {
+            "stiffness.exact.alpha_upper": (None, stiffness.exact.alpha_upper),
+            "stiffness.exact.alpha_lower": (None, stiffness.exact.alpha_lower),
+            "stiffness.exact.path_alpha_upper": (stiffness.path_t, stiffness.path_upper),
+            "stiffness.exact.path_alpha_lower": (stiffness.path_lower_t, stiffness.path_lower),
+        }
+        time, end = ends[one.key]
+        if np.isfinite(end) and not one.limit.holds(np.array(end)):
+            yield Case(time=time, error=float(end))
+
+
+def with_cases(problem: Problem, lost: tuple[tuple[Case, ...], ...]) -> Problem:
+    """Return the problem that also watches cases in which limits were lost, by requirement."""
+    limits, k = list(problem.spectral), 0
+    for one, cases in zip(problem.requirements, lost, strict=True):
+        if not is_spectral(one):
+            continue
+        k += 1
+        every = dict.fromkeys((*limits[k].cases, *cases))
+        limits[k] = replace(limits[k], cases=tuple(every))
+    return replace(problem, spectral=tuple(limits))

@@ -1,0 +1,69 @@
+"""Some metrics of a loop, for searches that need no whole verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flexctl.loop import ClosedLoop, LinearPoses, linear_poses
+from flexctl.robustness import judge_stiffness
+from flexctl.simulation import Trajectory
+from flexctl.verdict.evaluation import Evaluation
+from flexctl.verdict.margins import stability_margins
+from flexctl.verdict.named_metrics import Metric, metrics
+from flexctl.verdict.performance import find_no_rest, judge_effort, judge_residual, judge_tracking
+from flexctl.verdict.sampling_rate import smallest_sampling_rate
+from flexctl.verdict.stability import judge_stability
+
+_RUN = ("tracking.", "residual.", "effort.")
+_RATE = "margins.min_sampling_rate"
+
+
+def run_metrics(run: Trajectory, loop: ClosedLoop) -> dict[str, Metric]:
+    """Metrics of a run by name: tracking, residual and effort."""
+    controller = loop.controller
+    judged = _only(
+        loop,
+        tracking=judge_tracking(run, controller),
+        residual=None if find_no_rest(controller) else judge_residual(run, controller),
+        effort=judge_effort(run),
+    )
+    return {key: value for key, value in metrics(judged).items() if key.startswith(_RUN)}
+
+
+def linear_poses_metrics(loop: ClosedLoop, keys: Sequence[str]) -> dict[str, Metric]:
+    """Metrics of the linear loop among `keys`, at its final equilibrium and along the motion.
+
+    Margins are those of a stable loop. Raises ComputationError where one cannot be computed.
+    """
+    poses = linear_poses(loop)
+    parts: dict[str, Any] = {"stability": judge_stability(loop, poses, ())}
+    if parts["stability"].stable is True:
+        parts |= _margins(poses, keys)
+    if any(key.startswith("stiffness.") for key in keys):
+        parts["stiffness"] = judge_stiffness(loop, poses)
+    found = metrics(_only(loop, **parts))
+    return {key: found[key] for key in keys}
+
+
+def _margins(poses: LinearPoses, keys: Sequence[str]) -> dict[str, Any]:
+    parts = dict[str, Any]()
+    if _RATE in keys:
+        parts["min_sampling_rate"] = smallest_sampling_rate(poses.final)
+    if any(key.startswith("margins.") and key != _RATE for key in keys):
+        parts["margins"] = stability_margins(poses.final)
+    return parts
+
+
+def _only(loop: ClosedLoop, **parts: Any) -> Evaluation:
+    """Verdict with some of its parts."""
+    controller = loop.controller
+    return Evaluation(
+        name=controller.design.name,
+        method=controller.design.method,
+        basis=controller.plant.basis,
+        truth=loop.truth.basis,
+        cost={},
+        assumptions=(),
+        **parts,
+    )
