@@ -55,6 +55,7 @@ __all__ = [
     "Sweep",
     "TimeScaleMargin",
     "Trajectory",
+    "Tuning",
     "assemble_plant",
     "close_loop",
     "compare",
@@ -74,6 +75,7 @@ __all__ = [
     "sweep",
     "time_scale_margin",
     "to_json",
+    "tune",
     "wrap_controller",
 ]
 

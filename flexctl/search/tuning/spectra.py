@@ -108,12 +108,18 @@ class Spectrum:
     def of(cls, A: Array, sample_time: float | None) -> Spectrum:
         """Solve the eigenvalue problem of a matrix (N, N)."""
         z, left, right = eigenvectors(A)
-        values: ComplexArray = z
+        values = z
         if sample_time is not None:
             own = np.abs(z) > _VANISHED
             z, left, right = z[own], left[:, own], right[:, own]
-            values = np.log(z.astype(complex)) / sample_time
-        return cls(values=values, left=left, right=right, multipliers=z, sample_time=sample_time)
+            values = np.log(z) / sample_time
+        return cls(
+            values=values.astype(complex),
+            left=left,
+            right=right,
+            multipliers=z,
+            sample_time=sample_time,
+        )
 
     def slopes(self, which: Array, changes: Sequence[Array]) -> ComplexArray:
         """Differentiate eigenvalues, (k, n), by n numbers that change A by `changes` (N, N)."""

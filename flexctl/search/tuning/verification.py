@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -67,13 +67,9 @@ def spectral_objective(
     loop: ClosedLoop, objective: Objective, arms: int, scale: float
 ) -> SpectralLimit | None:
     """Return the objective as one of eigenvalues, in units of its scale; None for another."""
-    if (
-        len(objective.sums) > 1
-        or len(objective.keys) > 1
-        or objective.keys[0] not in OF_EIGENVALUES
-    ):
+    key = objective.metric
+    if key is None or key not in OF_EIGENVALUES:
         return None
-    key = objective.keys[0]
     one = Requirement(limit=Limit(key=key, least=False, value=0.0), nominal=objective.nominal)
     own = range(1 if objective.nominal else arms)
     cases = tuple(case for arm in own for case in _watched(loop, one, arm))
@@ -157,7 +153,7 @@ def _lost(one: Requirement, verdict: Evaluation) -> Iterator[Case]:
             yield Case(time=time, error=float(end))
 
 
-def with_cases(problem: Problem, lost: tuple[tuple[Case, ...], ...]) -> Problem:
+def with_cases(problem: Problem, lost: Sequence[tuple[Case, ...]]) -> Problem:
     """Return the problem that also watches cases in which limits were lost, by requirement."""
     limits, k = list(problem.spectral), 0
     for one, cases in zip(problem.requirements, lost, strict=True):
