@@ -98,7 +98,8 @@ def design_of(arm, angle="rotor", fast=None, gains=(5.0, 3.0), **more):
     table = {"name": "trial", "summary": "made for a test", "source": "own", "model": "arm"}
     reference = {"kind": "quintic", "from": list(0.8 * end), "to": list(end), "duration": 2.0}
     table |= {"method": "composite", "reference": reference, "slow_loop": {"angle": angle}}
-    table |= {"gains": {"Gp": gains[0], "Gv": gains[1]}} | ({"fast_loop": fast} if fast else {})
+    own = gains if isinstance(gains, dict) else {"Gp": gains[0], "Gv": gains[1]}
+    table |= {"gains": own} | ({"fast_loop": fast} if fast else {})
     return Design.model_validate(table | more)
 
 

@@ -168,5 +168,6 @@ def _require_stable_integral(
     if worst.real > -feedback.decay:
         raise DesignError(
             f"gains.Gi: with the integral the second loop has a pole at {worst:.4g} rad/s, which "
-            f"decays slower than second_loop.decay of {feedback.decay:g} 1/s; change Gi"
+            f"decays slower than second_loop.decay of {feedback.decay:g} 1/s; take larger weights "
+            "of the joints beside it, or no integral"
         )

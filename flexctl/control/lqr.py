@@ -17,7 +17,7 @@ from flexctl.errors import DesignError
 from flexctl.model import Solver
 
 _LARGEST_RESIDUAL = 1e-6
-_LARGEST_OF_LEAST = 1e-7  # of the solution of least effort
+_LARGEST_WITH_DECAY = 1e-7
 _SMALLEST_PBH = 1e-12  # smallest singular value, relative to the larger norm of A and B
 _BEYOND = 1e-7  # of the largest pole: how far right of its line round-off may move a pole
 
@@ -32,7 +32,7 @@ class StateFeedback:
     gain: Array  # G (m, n)
     cost: Array  # Riccati solution P (n, n), positive semidefinite
     poles: ComplexArray  # eigenvalues of A - B G [rad/s], (n,)
-    residual: float  # |A'P + PA - PBR^-1B'P + Q| / |Q|, or / |2 A'P| if Q = 0; Frobenius norms
+    residual: float  # |A'P + PA - PBR^-1B'P + Q| / |Q|, Frobenius norms; / (|Q| + |2 A'P|) if a > 0
     solver: str  # of the Riccati equation; "least effort" if Q = 0
     decay: float = 0.0  # a [1/s]: no pole is right of -a
     schedule: GainSchedule | None = None  # of gains that follow a path, at whose end the rest holds
@@ -76,7 +76,7 @@ def design_lqr(
     DesignError
         When a mode that is not stable, or decays slower (named), is uncontrollable, or unobservable
         in Q, or the Riccati equation is not solved to a relative residual of 1e-6, and of 1e-7
-        where Q = 0.
+        with a decay.
     """
     Q = checks.semidefinite("state_weight", state_weight, size=len(A))
     R = checks.definite("input_weight", input_weight, size=B.shape[1])
@@ -85,10 +85,11 @@ def design_lqr(
     how = "least effort" if least else solver
     P = least_effort_solution(A_s, B, R, loop) if least else _riccati(solver, A_s, B, Q, R, loop)
     gain: Array = np.linalg.solve(R, B.T @ P)
-    rest, size = A_s.T @ P + P @ A_s - gain.T @ R @ gain + Q, 2 * A_s.T @ P if least else Q
-    residual = float(np.linalg.norm(rest) / np.linalg.norm(size)) if size.any() else 0.0
+    rest, size = A_s.T @ P + P @ A_s - gain.T @ R @ gain + Q, np.linalg.norm(Q)
+    size += 2 * np.linalg.norm(A_s.T @ P) if decay else 0.0
+    residual = float(np.linalg.norm(rest) / size) if size else 0.0
     poles: ComplexArray = np.linalg.eigvals(A - B @ gain).astype(complex)
-    if residual > (_LARGEST_OF_LEAST if least else _LARGEST_RESIDUAL):
+    if residual > (_LARGEST_WITH_DECAY if decay else _LARGEST_RESIDUAL):
         raise DesignError(
             f"{loop}: the Riccati equation is solved by {how} to a relative residual of "
             f"{residual:.1e} only; try "
