@@ -28,6 +28,8 @@ def smallest_combination(hull: Array, cone: Array) -> tuple[Array, Array, Array]
     tuple
         The element (n,), weights (k,) that add up to 1, multipliers (l,) >= 0.
     """
+    if len(hull) == 1 and not len(cone):
+        return hull[0], np.ones(1), np.zeros(0)
     size = max(float(np.abs(hull).max(initial=0.0)), np.finfo(float).tiny)
     lengths = np.abs(cone).max(axis=1, initial=0.0)
     lengths[lengths == 0] = 1.0
@@ -48,6 +50,8 @@ def solve_dual(Q: Array, b: Array, groups: Array, totals: Array) -> Array:
     Active sets, from the corner with the largest b of each group; a small ridge keeps
     dependent rows apart and is taken out by a second round about the first answer.
     """
+    if len(groups) == 1 and groups[0].sum() == 1 == len(b):
+        return totals.copy()
     ridge = _RIDGE * max(float(np.diag(Q).max(initial=0.0)), np.finfo(float).tiny)
     regular = Q + ridge * np.eye(len(b))
     z = np.zeros(len(b))

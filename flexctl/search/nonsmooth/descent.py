@@ -226,7 +226,10 @@ class _Search:
     def _update(self, left: Point, step: Step, piecewise: bool) -> None:
         """BFGS update of the inverse metric, where curvature along the step is positive."""
         s = self.point.z - left.z
-        if piecewise and len(self.point.pieces.values) == len(step.weights):
+        sizes = {
+            (len(one.pieces.values), len(one.pieces.constraints)) for one in (self.point, left)
+        }
+        if piecewise and len(sizes) == 1:
             parts = step.weights, step.multipliers
             y = self.point.combined(*parts) - left.combined(*parts)
         else:
@@ -236,8 +239,10 @@ class _Search:
             return
         if self.fresh:
             self.inverse, self.fresh = np.eye(len(s)) * curvature / float(y @ y), False
-        V = np.eye(len(s)) - np.outer(s, y) / curvature
-        self.inverse = V @ self.inverse @ V.T + np.outer(s, s) / curvature
+        Hy = self.inverse @ y
+        cross = np.outer(s, Hy) / curvature
+        growth = (1 + float(y @ Hy) / curvature) / curvature
+        self.inverse = self.inverse - cross - cross.T + growth * np.outer(s, s)
 
     def _sample(self, radius: float) -> bool:
         """Step along gradients within the radius until the point is stationary there.

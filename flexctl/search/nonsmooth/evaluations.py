@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -23,11 +24,11 @@ class Point:
     z: Array
     pieces: Pieces
 
-    @property
+    @cached_property
     def exists(self) -> bool:
         """Whether objective and constraints are numbers here, with their gradients."""
         finite = np.isfinite(self.pieces.objective) and np.isfinite(self.pieces.violation)
-        top = self.pieces.gradients[int(np.argmax(self.pieces.values))]
+        top = self.pieces.gradients[int(self.pieces.values.argmax())]
         return bool(
             finite
             and np.isfinite(top).all()

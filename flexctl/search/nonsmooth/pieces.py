@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -52,18 +53,18 @@ class Pieces:
             else np.asarray(constraint_gradients, float).reshape(-1, n),
         )
 
-    @property
+    @cached_property
     def objective(self) -> float:
         """The largest of the objective's pieces; infinity where one is no number."""
-        top = float(np.max(self.values))
+        top = float(self.values.max())
         return top if np.isfinite(top) else np.inf
 
-    @property
+    @cached_property
     def violation(self) -> float:
         """How far the worst constraint is above zero; 0 where all are met."""
         if not self.constraints.size:
             return 0.0
-        top = float(np.max(self.constraints))
+        top = float(self.constraints.max())
         return max(top, 0.0) if np.isfinite(top) else np.inf
 
 

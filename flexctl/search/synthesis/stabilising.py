@@ -1,0 +1,304 @@
+"""Output feedback that stabilises: the spectral abscissa, minimised from many starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from flexctl import checks
+from flexctl.checks import Array, ComplexArray
+from flexctl.errors import DesignError, InputError
+from flexctl.records import Summary
+from flexctl.search.nonsmooth import Functions, Minimum, Pieces, minimise
+from flexctl.search.synthesis.eigenvalues import (
+    Sensitive,
+    abscissa_pieces,
+    excess_pieces,
+    radius_pieces,
+)
+from flexctl.search.synthesis.fixed_modes import balance, require_no_fixed_mode
+from flexctl.search.synthesis.interconnection import Interconnection
+from flexctl.search.synthesis.starts import make_starts, typical_gain, typical_rate
+from flexctl.search.synthesis.structures import ControllerStructure
+
+_BRIEF = 300  # evaluations from each start
+_PLAIN = 12  # starts before the sum over all eigenvalues is tried
+_DEPTH = 0.3  # of the typical rate: how far left the sum wants all eigenvalues
+_AIM = 0.1  # of the modulus of the modes that are not stable: a decay that is stable enough
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Stabilisation(Summary):
+    """A controller u = Dk y + Ck xk, xk' = Bk y + Ak xk that stabilises x' = A x + B u, y = C x.
+
+    Attributes
+    ----------
+    K
+        Static gain (m, p), u = K y; of a controller with k states [Dk Ck; Bk Ak] (m + k, p + k).
+    Ak, Bk, Ck, Dk
+        Its matrices (k, k), (k, p), (m, k), (m, p).
+    spectral_abscissa
+        Largest real part of the closed loop's eigenvalues [1/s]; of a sampled one ln|z|/T, -inf
+        where all are zero. Below zero: stable.
+    eigenvalues
+        Of the closed loop, (n + k,) [rad/s]; of a sampled one z.
+    sample_time
+        T [s], None if continuous.
+    evaluations, starts
+        Spectra computed, and starts tried.
+
+    Examples
+    --------
+    A double integrator needs its rate; of its position alone a controller with one state:
+
+    >>> import flexctl
+    >>> found = flexctl.stabilise([[0, 1], [0, 0]], [[0], [1]], [[1, 0]], order=1)
+    >>> found.spectral_abscissa < 0
+    True
+    >>> found.K.shape
+    (2, 2)
+    """
+
+    K: Array
+    order: int
+    spectral_abscissa: float
+    eigenvalues: ComplexArray
+    sample_time: float | None
+    evaluations: int
+    starts: int
+
+    @property
+    def Ak(self) -> Array:
+        """State matrix of the controller, (k, k)."""
+        m, p = (size - self.order for size in self.K.shape)
+        return self.K[m:, p:]
+
+    @property
+    def Bk(self) -> Array:
+        """Input matrix of the controller, (k, p)."""
+        m, p = (size - self.order for size in self.K.shape)
+        return self.K[m:, :p]
+
+    @property
+    def Ck(self) -> Array:
+        """Output matrix of the controller, (m, k)."""
+        m, p = (size - self.order for size in self.K.shape)
+        return self.K[:m, p:]
+
+    @property
+    def Dk(self) -> Array:
+        """Feedthrough of the controller, (m, p)."""
+        m, p = (size - self.order for size in self.K.shape)
+        return self.K[:m, :p]
+
+    def _facts(self) -> Mapping[str, Any]:
+        return {
+            "spectral_abscissa": self.spectral_abscissa,
+            "K": self.K,
+            "order": self.order,
+            "sample_time": self.sample_time,
+            "evaluations": self.evaluations,
+        }
+
+
+def stabilise(
+    A: ArrayLike,
+    B: ArrayLike,
+    C: ArrayLike,
+    order: int = 0,
+    *,
+    sample_time: float | None = None,
+    decay: float | None = None,
+    starts: int = 200,
+    seed: int = 0,
+) -> Stabilisation:
+    """Find u = K y that stabilises x' = A x + B u, y = C x: static, or with `order` states.
+
+    The spectral abscissa is minimised as a nonsmooth function [BurkeHenrionLewisOverton06] from
+    linear-quadratic and random starts; it is not made as small as possible, as that takes ever
+    larger gains, but until it is below -`decay`.
+
+    Parameters
+    ----------
+    A, B, C
+        (n, n) [1/s], (n, m) and (p, n).
+    order
+        States of the controller, 0 for a static gain.
+    sample_time
+        T [s]: x' is then the next x, T later.
+    decay
+        Wanted of the closed loop [1/s]; default a tenth of the modulus of the fastest mode that is
+        not stable. The best that was found is returned if it is stable but slower.
+    starts
+        Tried at most; fewer of large plants, as many as take about ten seconds.
+    seed
+        Of the random starts: the same seed gives the same controller.
+
+    Raises
+    ------
+    InputError
+        Where shapes do not fit.
+    DesignError
+        Where a mode that is not stable is uncontrollable or unobservable, or no start led to a
+        stable loop: which is no proof that there is none, unless the mode is named.
+    """
+    plant = _checked(A, B, C, order, sample_time)
+    if starts < 1:
+        raise InputError(f"starts: expected at least 1, got {starts}")
+    require_no_fixed_mode(plant.A, plant.B, plant.C, plant.sampled)
+    aim = _aim(plant, sample_time) if decay is None else checks.number("decay", decay)
+    structure = ControllerStructure.full(plant.B.shape[1], len(plant.C), order)
+    target = -aim if sample_time is None else float(np.exp(-aim * sample_time))
+    search = StabilitySearch(plant, structure, target)
+    random = np.random.default_rng(seed)
+    trials = islice(random_starts(plant, structure, random), starts)
+    found = next(search.run(trials, affordable(len(plant.A) + order)), search.best)
+    K = np.zeros(plant.shape) if found is None else structure.gain(found.x)
+    eigenvalues = np.linalg.eigvals(plant.closed(K).A).astype(complex)
+    abscissa = _rightmost(eigenvalues, sample_time)
+    if not abscissa < 0:
+        raise DesignError(
+            f"stabilise: no stable loop found from {search.starts} starts, the best has a spectral "
+            f"abscissa of {abscissa:.3g} 1/s; try order={order + 1}, or more starts"
+        )
+    return Stabilisation(
+        K=K,
+        order=order,
+        spectral_abscissa=abscissa,
+        eigenvalues=eigenvalues,
+        sample_time=sample_time,
+        evaluations=search.evaluations,
+        starts=search.starts,
+    )
+
+
+def _checked(
+    A: ArrayLike, B: ArrayLike, C: ArrayLike, order: int, sample_time: float | None
+) -> Interconnection:
+    """Check shapes, and scale the states."""
+    A = checks.square("A", A)
+    B, C = checks.finite("B", B), checks.finite("C", C)
+    if not len(A):
+        raise InputError("A: expected at least one state, got none")
+    if B.ndim != 2 or len(B) != len(A) or not B.shape[1]:
+        raise InputError(f"B: expected a matrix of {len(A)} rows, got shape {B.shape}")
+    if C.ndim != 2 or C.shape[1] != len(A) or not len(C):
+        raise InputError(f"C: expected a matrix of {len(A)} columns, got shape {C.shape}")
+    if isinstance(order, bool) or not isinstance(order, int | np.integer) or order < 0:
+        raise InputError(f"order: expected a whole number of at least 0, got {order!r}")
+    if sample_time is not None:
+        checks.positive("sample_time", sample_time)
+    A, B, C = balance(A, B, C)
+    return Interconnection.of(A, B, C, order=int(order), sampled=sample_time is not None)
+
+
+def _aim(plant: Interconnection, sample_time: float | None) -> float:
+    """Decay that is stable enough [1/s]: 0 of a plant that is stable."""
+    w = np.linalg.eigvals(plant.A)
+    if sample_time is not None:
+        return 0.0 if np.abs(w).max() < 1 else 0.1 / sample_time
+    unstable = np.abs(w[w.real >= 0])
+    if not unstable.size:
+        return 0.0
+    sizes = np.abs(w)[np.abs(w) > 1e-6 * np.abs(w).max()]
+    return _AIM * float(unstable.max() or (sizes.min() if sizes.size else 1.0))
+
+
+def _rightmost(eigenvalues: ComplexArray, sample_time: float | None) -> float:
+    """Spectral abscissa [1/s], of a sampled loop by ln|z|/T."""
+    if sample_time is None:
+        return float(eigenvalues.real.max())
+    with np.errstate(divide="ignore"):
+        return float(np.log(np.abs(eigenvalues).max()) / sample_time)
+
+
+class StabilitySearch:
+    """Looks for free numbers of a structure with which a loop is stable, from many starts."""
+
+    def __init__(
+        self, loop: Interconnection, structure: ControllerStructure, target: float
+    ) -> None:
+        """`target`: spectral abscissa [1/s], or radius, at which the search is content."""
+        self.loop, self.structure, self.target = loop, structure, target
+        self.edge = 1.0 if loop.sampled else 0.0
+        self.rate = typical_rate(loop.A, loop.sampled)
+        self.scale = variable_sizes(loop, structure)
+        self.evaluations = self.starts = 0
+        self.best: Minimum | None = None
+
+    def spectrum(self, x: Array) -> Pieces:
+        """Rightmost, or largest, eigenvalues of the loop."""
+        return self._pieces(x, radius_pieces if self.loop.sampled else abscissa_pieces)
+
+    def excess(self, x: Array) -> Pieces:
+        """Sum of what all eigenvalues are above a decay of a third of the typical rate."""
+        edge = 1 - _DEPTH if self.loop.sampled else -_DEPTH * self.rate
+        return self._pieces(x, lambda A: excess_pieces(A, edge, self.loop.sampled))
+
+    def _pieces(self, x: Array, measure: Callable[[Array], Sensitive]) -> Pieces:
+        K = self.structure.gain(x)
+        found = measure(self.loop.closed(K).A)
+        slopes = self.structure.chain(self.loop.slopes(K, found.sensitivities))
+        return Pieces.of(found.values, slopes)
+
+    def run(self, starts: Iterable[Array], most: int) -> Iterator[Minimum]:
+        """Yield stable points as they are found, until `most` evaluations are spent.
+
+        The sum over all eigenvalues is minimised before the largest of every other random start:
+        either finds controllers that the other misses.
+        """
+        for x in starts:
+            if self.evaluations >= most:
+                return
+            self.starts += 1
+            if self.starts > _PLAIN and self.starts % 2:
+                x = self._descend(self.excess, x, 1e-9).x  # noqa: PLW2901
+            found = self._descend(self.spectrum, x, self.target)
+            if self.best is None or found.objective < self.best.objective:
+                self.best = found
+            if found.objective < self.edge:
+                yield found
+
+    def _descend(self, functions: Functions, x: Array, target: float) -> Minimum:
+        found = minimise(
+            functions,
+            x,
+            lower=self.structure.lower,
+            upper=self.structure.upper,
+            scale=self.scale,
+            target=target,
+            evaluations=_BRIEF,
+            certify=False,
+        )
+        self.evaluations += found.evaluations
+        return found
+
+
+def variable_sizes(loop: Interconnection, structure: ControllerStructure) -> Array:
+    """Size of each free number (n,) at which it moves eigenvalues by their own size."""
+    entries = np.abs(structure.directions) / np.maximum(typical_gain(loop), 1e-300)
+    largest = entries.reshape(len(structure.names), -1).max(axis=1)
+    return 1 / np.maximum(largest, 1e-12)
+
+
+def random_starts(
+    loop: Interconnection, structure: ControllerStructure, random: np.random.Generator
+) -> Iterator[Array]:
+    """Yield free numbers: those of designs without structure as far as it allows, then random."""
+    size = variable_sizes(loop, structure)
+    box = structure.lower, structure.upper
+    for K in make_starts(loop, random):
+        yield structure.nearest(K)
+    while True:
+        x = size * random.standard_normal(size.shape) * 10 ** random.uniform(-2, 1.5)
+        yield np.clip(x, *box)
+
+
+def affordable(n: int) -> int:
+    """Spectra of n by n matrices computed in about eight seconds."""
+    return int(8 / (0.25e-3 + 3.2e-3 * (n / 55) ** 2.2))

@@ -1,0 +1,237 @@
+"""Which entries of a controller are free, fixed or tied: gains that are affine in named numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flexctl import checks
+from flexctl.checks import Array
+from flexctl.errors import InputError
+from flexctl.records import Summary
+
+Bounds = Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ControllerStructure(Summary):
+    """A controller whose matrices are affine in free numbers, each with a name and bounds.
+
+    The controller is u = Dk y + Ck xk, xk' = Bk y + Ak xk with k = `order` states, m outputs u and
+    p inputs y. Its matrices stand in one gain K = [Dk Ck; Bk Ak].
+
+    Attributes
+    ----------
+    names
+        Of the free numbers x (n,).
+    offset, directions
+        K = offset + sum x_i directions_i: (m + k, p + k) and (n, m + k, p + k).
+    lower, upper
+        Bounds of x (n,), infinite where there is none.
+    order
+        k.
+
+    Examples
+    --------
+    Two loops with the same gain, by a table of numbers and names:
+
+    >>> import flexctl
+    >>> tied = flexctl.ControllerStructure.table([["k", 0.0], [0.0, "-k"]], bounds={"k": (0, 5)})
+    >>> tied.names
+    ('k',)
+    >>> tied.gain([2.0]).tolist()
+    [[2.0, 0.0], [0.0, -2.0]]
+    """
+
+    names: tuple[str, ...]
+    offset: Array
+    directions: Array
+    lower: Array
+    upper: Array
+    order: int
+
+    @classmethod
+    def full(cls, outputs: int, inputs: int, order: int = 0) -> ControllerStructure:
+        """All entries free, for `outputs` u and `inputs` y: static, or of an order.
+
+        Names are D[1,1], C[1,1], B[1,1], A[1,1] and so on, rows first.
+        """
+        return cls.pattern(np.ones((outputs, inputs), dtype=bool), order)
+
+    @classmethod
+    def pattern(
+        cls, mask: Any, order: int = 0, bounds: Bounds | None = None
+    ) -> ControllerStructure:
+        """Zero feedthrough where the mask (m, p) is False; all else of a dynamic one is free."""
+        free = np.asarray(mask)
+        if free.dtype != bool or free.ndim != 2:
+            raise InputError(f"pattern: expected a matrix of True and False, got {mask!r:.60}")
+        m, p = free.shape
+        table = [
+            [
+                _entry_name(i, j, m, p) if i >= m or j >= p or free[i, j] else 0.0
+                for j in range(p + order)
+            ]
+            for i in range(m + order)
+        ]
+        return cls.table(table, order, bounds)
+
+    @classmethod
+    def table(
+        cls, entries: Sequence[Sequence[float | str]], order: int = 0, bounds: Bounds | None = None
+    ) -> ControllerStructure:
+        """Write K = [Dk Ck; Bk Ak] entry by entry: numbers are fixed, names are free.
+
+        A name that stands twice ties the entries; "-k" is the negative of "k".
+        """
+        rows = [list(row) for row in entries]
+        if not rows or len({len(row) for row in rows}) != 1 or not rows[0]:
+            raise InputError("table: expected rows of one length, got others")
+        if len(rows) <= order or len(rows[0]) <= order:
+            raise InputError(f"table: expected more than {order} rows and columns (the order)")
+        shape = len(rows), len(rows[0])
+        offset, parts = np.zeros(shape), dict[str, Array]()
+        for i, row in enumerate(rows):
+            for j, entry in enumerate(row):
+                if isinstance(entry, str):
+                    name = entry.lstrip("+-").strip()
+                    parts.setdefault(name, np.zeros(shape))[i, j] = -1 if entry[0] == "-" else 1
+                else:
+                    offset[i, j] = checks.number(f"table[{i + 1}][{j + 1}]", entry)
+        return cls._of(parts, offset, order, bounds)
+
+    @classmethod
+    def decentralised(
+        cls, blocks: Sequence[tuple[Sequence[int], Sequence[int], int]]
+    ) -> ControllerStructure:
+        """Separate controllers, each of (outputs, inputs, order): indices of u and y from 0.
+
+        All entries of each are free; u and y that no block has are not used.
+        """
+        m = 1 + max((max(block[0], default=-1) for block in blocks), default=-1)
+        p = 1 + max((max(block[1], default=-1) for block in blocks), default=-1)
+        if m == 0 or p == 0:
+            raise InputError("blocks: expected (outputs, inputs, order) of each controller")
+        k = sum(block[2] for block in blocks)
+        table: list[list[float | str]] = [[0.0] * (p + k) for _ in range(m + k)]
+        before = 0
+        for outputs, inputs, order in blocks:
+            states = range(before, before + order)
+            for i in [*outputs, *(m + one for one in states)]:
+                for j in [*inputs, *(p + one for one in states)]:
+                    table[i][j] = _entry_name(i, j, m, p)
+            before += order
+        return cls.table(table, k)
+
+    @classmethod
+    def pid(
+        cls,
+        channels: Sequence[tuple[int, int]] = ((0, 0),),
+        *,
+        terms: str = "PID",
+        filter_time: float = 0.01,
+        sample_time: float | None = None,
+        shared: bool = False,
+        bounds: Bounds | None = None,
+    ) -> ControllerStructure:
+        """PID in each channel (output, input): Kp + Ki/s + Kd s/(Tf s + 1), by forward differences.
+
+        Sampled: Kp + Ki T/(z - 1) + Kd/(Tf + T/(z - 1)).
+
+        Parameters
+        ----------
+        channels
+            Indices of u and y from 0, one of each a channel.
+        terms
+            Some of "PID".
+        filter_time, sample_time
+            Tf [s] of the derivative, and T [s] where the controller is sampled.
+        shared
+            The same numbers Kp, Ki, Kd in all channels; else Kp1, Ki1, ..., or Kp, Ki, Kd if there
+            is one channel only.
+        bounds
+            Of numbers by name.
+        """
+        kinds = terms.upper()
+        if not kinds or set(kinds) - set("PID") or len(set(kinds)) != len(kinds):
+            raise InputError(f"terms: expected some of PID, got {terms!r}")
+        Tf = checks.positive("filter_time", filter_time)
+        T = 1.0 if sample_time is None else checks.positive("sample_time", sample_time)
+        sampled = sample_time is not None
+        m, p = 1 + max(u for u, _ in channels), 1 + max(y for _, y in channels)
+        each = [kind for kind in "ID" if kind in kinds]
+        k = len(each) * len(channels)
+        offset, parts = np.zeros((m + k, p + k)), dict[str, Array]()
+        for number, (u, y) in enumerate(channels):
+            tail = "" if shared or len(channels) == 1 else str(number + 1)
+
+            def part(name: str, tail: str = tail) -> Array:
+                return parts.setdefault(name + tail, np.zeros_like(offset))
+
+            if "P" in kinds:
+                part("Kp")[u, y] += 1
+            for at, kind in enumerate(each):
+                state = number * len(each) + at
+                row, column = m + state, p + state
+                if kind == "I":
+                    part("Ki")[u, column] += 1
+                    offset[row, y] = T
+                    offset[row, column] = 1.0 if sampled else 0.0
+                else:  # xd' = (y - xd)/Tf, ud = Kd/Tf (y - xd)
+                    part("Kd")[u, y] += 1 / Tf
+                    part("Kd")[u, column] -= 1 / Tf
+                    offset[row, y] = T / Tf
+                    offset[row, column] = (1.0 if sampled else 0.0) - T / Tf
+        return cls._of(parts, offset, k, bounds)
+
+    @classmethod
+    def _of(
+        cls, parts: Mapping[str, Array], offset: Array, order: int, bounds: Bounds | None
+    ) -> ControllerStructure:
+        """Gather directions and bounds by name."""
+        names = tuple(parts)
+        if not names:
+            raise InputError("structure: expected at least one free number, got none")
+        limits = dict(bounds or {})
+        if unknown := [name for name in limits if name not in names]:
+            raise InputError(f"bounds: expected some of {', '.join(names)}, got {unknown[0]!r}")
+        pairs = [limits.get(name, (-np.inf, np.inf)) for name in names]
+        low, high = (np.array([float(pair[side]) for pair in pairs]) for side in (0, 1))
+        if not (low <= high).all():
+            i = int((~(low <= high)).argmax())
+            raise InputError(f"bounds[{names[i]}]: expected lower <= upper, got {pairs[i]}")
+        return cls(
+            names=names,
+            offset=offset,
+            directions=np.array([parts[name] for name in names]),
+            lower=low,
+            upper=high,
+            order=order,
+        )
+
+    def gain(self, x: Any) -> Array:
+        """Return K (m + k, p + k) for the free numbers x (n,)."""
+        return self.offset + np.tensordot(np.asarray(x, dtype=float), self.directions, 1)
+
+    def chain(self, slopes: Array) -> Array:
+        """Return derivatives with respect to x, (s, n), from those to K, (s, m + k, p + k)."""
+        return np.tensordot(slopes, self.directions, ([1, 2], [1, 2]))
+
+    def nearest(self, K: Array) -> Array:
+        """Return x (n,) whose gain is nearest to K, within the bounds."""
+        rows = self.directions.reshape(len(self.names), -1).T
+        x = np.linalg.lstsq(rows, (K - self.offset).ravel())[0]
+        return np.clip(x, self.lower, self.upper)
+
+    def _facts(self) -> Mapping[str, Any]:
+        m, p = (size - self.order for size in self.offset.shape)
+        return {"outputs": m, "inputs": p, "order": self.order, "names": self.names}
+
+
+def _entry_name(i: int, j: int, m: int, p: int) -> str:
+    """Name of an entry of K, such as D[1,2] or A[1,1]."""
+    letter = ("D" if i < m else "B") if j < p else ("C" if i < m else "A")
+    return f"{letter}[{i + 1 - (m if i >= m else 0)},{j + 1 - (p if j >= p else 0)}]"
