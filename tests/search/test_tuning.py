@@ -9,7 +9,6 @@ from flexctl import close_loop, design_controller, evaluate, load_design, load_m
 from flexctl.errors import InputError
 from flexctl.search.tuning import requirements as asked
 from flexctl.search.tuning.free_numbers import read_free
-from flexctl.search.tuning.problem import LostError
 from flexctl.search.tuning.spectra import Case, SpectralLimit
 from flexctl.search.tuning.tuner import _problem
 from flexctl.verdict import metrics
@@ -76,7 +75,7 @@ def test_scales_are_ratios_above_zero_and_differences_elsewhere():
     [
         (["gains.Gp=20:10"], "free: gains.Gp: expected FROM below TO, got 20:10"),
         (["gains.Gp=30:40"], "free: gains.Gp: expected bounds about the value in the file, 20"),
-        (["gains.Gq"], "free: expected one of its numbers (did you mean gains.Gp"),
+        (["gains.Gq"], "free: expected one of its numbers (nearest: gains."),
         (["payload.mass"], "free: expected a key of the design"),
         (["gains.Gp=1:2:3"], "free: gains.Gp: expected FROM:TO or *FROM:*TO, got '1:2:3'"),
         (["gains.Gp=*1:2"], "free: gains.Gp: expected FROM:TO or *FROM:*TO"),
@@ -132,7 +131,7 @@ def test_objectives_are_sums_of_which_the_greatest_counts():
     ("text", "message"),
     [
         ("residual.settling", "residual.settling_time"),
-        ("-1*effort.energy", "METRIC or NUMBER*METRIC"),
+        ("-1*effort.energy", "a weight above 0"),
         ("0*effort.energy", "a weight above 0"),
         ("", "METRIC or NUMBER*METRIC"),
         ("stability.stable", "the name of a metric"),
@@ -226,8 +225,8 @@ def test_the_best_damping_of_a_rigid_joint_is_the_critical_one():
     assert found.objective_after == pytest.approx(-4.0, rel=1e-2)  # the root of the error in Gv
 
 
-def test_the_best_integral_loop_of_a_rigid_joint_has_a_triple_pole():
-    # s^3 + (Gv/J) s^2 + (Gp/J) s + Gi/J with Gv given: the sum of the poles is -Gv/J.
+def test_the_best_integral_loop_of_a_rigid_joint_has_three_poles_of_one_real_part():
+    # s^3 + (Gv/J) s^2 + (Gp/J) s + Gi/J: the sum of the poles is -Gv/J = -12, so -4 at best.
     design = make_design([0.0], [1.0], "joint-pd", gains={"Gp": 8.0, "Gv": 6.0, "Gi": 4.0})
     found = tune(
         rigid_link(inertia=0.5),
@@ -240,13 +239,11 @@ def test_the_best_integral_loop_of_a_rigid_joint_has_a_triple_pole():
         jobs=1,
     )
 
-    assert found.objective_after < -3.9  # -4 at the triple pole: s^3 + 12 s^2 + 48 s + 64
-    assert found.values["gains.Gp"][1] == pytest.approx(24.0, rel=0.02)
-    assert found.values["gains.Gi"][1] == pytest.approx(32.0, rel=0.04)
+    np.testing.assert_allclose(found.after.stability.poles.real, -4.0, rtol=0.02)
 
 
-def test_a_damping_ratio_is_kept_exactly():
-    # Least peak torque with a damping ratio of at least 0.7: the limit is active, Gv/(2 sqrt(J Gp))
+def test_the_largest_damping_ratio_is_the_critical_one():
+    # J s^2 + Gv s + Gp: a rate of 2.5 needs Gv of 2.5 at least, and critical damping has 4.
     found = tune(
         rigid_link(inertia=0.5),
         rigid_pd(Gp=8.0, Gv=3.0),
@@ -286,9 +283,6 @@ def test_a_result_is_the_verdict_on_its_design_and_never_worse_than_the_start():
 
 
 def test_an_unstable_start_is_made_stable_first():
-    design = load_design(DESIGN).model_copy(
-        update={"gains": {"Gp": 20.0, "Gv": 6.0, "Gi": 400.0}}, deep=True
-    )
     design = make_design(
         [0.0], [1.0], "joint-pd", gains={"Gp": 20.0, "Gv": 3.0, "Gi": 300.0}, loop={"duration": 4.0}
     )
@@ -322,6 +316,23 @@ def test_limits_that_cannot_be_met_end_with_the_least_violation():
     assert found.values["gains.Gv"][1] == pytest.approx(4.0, rel=1e-2)  # as fast as it gets: -4
 
 
+def test_limits_that_stand_against_each_other_are_named_with_what_giving_way_buys():
+    # J s^2 + Gv s + Gp: a rate of 3 needs Gv >= 3, a damping ratio of 0.3 needs Gv <= 1.9.
+    found = tune(
+        rigid_link(inertia=0.5),
+        rigid_pd(Gp=20.0, Gv=2.0),
+        {"gains.Gv": (0.5, 5.0)},
+        minimise="tracking.tip_error_rms",
+        subject_to=["stability.spectral_abscissa<=-3", "stability.min_damping_ratio<=0.3"],
+        starts=1,
+        jobs=1,
+    )
+    named = {one.requirement.key: one.violation for one in found.conflict}
+
+    assert not found.feasible
+    assert named == {"stability.spectral_abscissa": 0, "stability.min_damping_ratio": 0}
+
+
 def test_arms_that_vary_are_watched_where_limits_are_lost():
     found = tune(
         ARM,
@@ -338,13 +349,3 @@ def test_arms_that_vary_are_watched_where_limits_are_lost():
     assert found.feasible
     assert found.unseen.n == found.unseen.met == 4
     assert found.unseen.objective <= found.objective_after + 1e-6
-
-
-def test_a_place_without_a_controller_is_lost():
-    problem = problem_of(
-        "planar-two-link", "two-link-decoupling", ["gains"], "tracking.tip_error_rms"
-    )
-    worse = replace(problem, arms=({}, {}))
-    assert np.isfinite(worse.at(problem.free.start, slopes=False).objective)
-    with pytest.raises(LostError):
-        raise LostError("no controller")

@@ -2,6 +2,16 @@
 
 from flexctl.search.tuning.local_search import Found, Step
 from flexctl.search.tuning.requirements import Objective, Requirement
-from flexctl.search.tuning.tuner import Constraint, Tuning, Unseen, tune
+from flexctl.search.tuning.tuner import Constraint, Relief, Tuning, Unseen, tune
 
-__all__ = ["Constraint", "Found", "Objective", "Requirement", "Step", "Tuning", "Unseen", "tune"]
+__all__ = [
+    "Constraint",
+    "Found",
+    "Objective",
+    "Relief",
+    "Requirement",
+    "Step",
+    "Tuning",
+    "Unseen",
+    "tune",
+]
