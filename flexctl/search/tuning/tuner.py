@@ -258,13 +258,13 @@ def tune(
     2.0
     """
     begin = time.monotonic()
-    problem = _problem(
+    problem = read_problem(
         load_model(arm),
         load_design(design),
         free,
         minimise=minimise,
         subject_to=subject_to,
-        over=over or {},
+        over=over,
         untied=untied,
         true_arm=true_arm,
         truth_basis=truth_basis,
@@ -275,20 +275,20 @@ def tune(
     return work.run(unseen, begin)
 
 
-def _problem(
+def read_problem(
     arm: Arm,
     design: Design,
     free: Mapping[str, Bounds] | Sequence[str],
     *,
-    minimise: str | Sequence[str] | None,
-    subject_to: Sequence[str] | None,
-    over: Mapping[str, Spec | Variation],
-    untied: bool,
-    true_arm: Arm | str | Path | None,
-    truth_basis: BasisChoice | None,
-    design_basis: BasisChoice | None,
+    minimise: str | Sequence[str] | None = None,
+    subject_to: Sequence[str] | None = None,
+    over: Mapping[str, Spec | Variation] | None = None,
+    untied: bool = False,
+    true_arm: Arm | str | Path | None = None,
+    truth_basis: BasisChoice | None = None,
+    design_basis: BasisChoice | None = None,
 ) -> Problem:
-    """Read what is asked for."""
+    """Read what `tune` is asked for; raises as it does."""
     require_motion(design)
     check_design(arm, design)
     numbers = read_free(design, free, joints=len(arm.joints), untied=untied)
@@ -298,7 +298,7 @@ def _problem(
         replace(spec, key=f"truth.{key}")
         if isinstance(spec, Variation)
         else read_variation(f"truth.{key}", spec)
-        for key, spec in over.items()
+        for key, spec in (over or {}).items()
     )
     arms = setup.design_arm, setup.true_arm, setup.truth_basis
     study = Study(
