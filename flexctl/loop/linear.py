@@ -125,6 +125,16 @@ class LinearLoop(Summary):
         return (np.log(z) / self.sample_time).astype(complex)
 
     @property
+    def in_modes(self) -> tuple[Array, float | None]:
+        """State matrix (N, N) in the arm's modes, and None; of a sampled loop one sample, and T.
+
+        Similar to that of the loop. Its entries are no larger than frequencies and damping need.
+        """
+        if self.sample_time is None or not self.K.any():
+            return self._in_modes, None
+        return sampled_loops(self, np.array([self.sample_time]))[0], self.sample_time
+
+    @property
     def _in_modes(self) -> Array:
         """Closed loop of the arm's modal states and z: similar to A + B K, and keeps its digits."""
         A, B, T = self.plant.modal

@@ -10,6 +10,7 @@ from flexctl.records import plain
 from flexctl.robustness import (
     FARTHEST,
     AssumedStiffness,
+    Certificate,
     IndependentErrorsAt,
     Interval,
     Lemma,
@@ -125,6 +126,13 @@ def _interval(interval: Interval) -> dict[str, Any]:
         "lower": _loss(interval.lower),
         **attributes(interval, "unmoved unknowns counted proven"),
     }
+
+
+def certificate_json(certificate: Certificate) -> dict[str, Any]:
+    """Write a certificate; what is not proven is None."""
+    names = "proven spectral_abscissa states relative_error decay sample_time T"
+    radius = None if certificate.sample_time is None else certificate.bound
+    return plain({**attributes(certificate, names), "spectral_radius": radius})
 
 
 def ends_json(interval: Interval) -> dict[str, Any]:

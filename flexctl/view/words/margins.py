@@ -11,6 +11,7 @@ from flexctl.robustness import (
     AssumedAtPose,
     AssumedStiffness,
     Bound,
+    Certificate,
     Guaranteed,
     IndependentErrorsAt,
     PoseMargin,
@@ -53,6 +54,29 @@ def _limited(value: float, factor: float, unit: str) -> str:
     if np.isfinite(value):
         return f"{factor * value:.3g} {unit}"
     return f"no limit in {unit.removeprefix('ms of ')}"
+
+
+def certificate_words(certificate: Certificate) -> str:
+    """Say what a certificate proves, and of what."""
+    error, bound = certificate.relative_error, certificate.spectral_abscissa
+    about = f"all loops whose entries differ by up to {error:.3g} of their size" if error else "it"
+    if not np.isfinite(bound) and not certificate.proven:
+        return f"Not proven: nothing is proven of {about}. It may still be stable."
+    decay = f"every disturbance decays at {_at_least(-bound):.4g} 1/s at least"
+    grows = f"no disturbance grows faster than at {-_at_least(-bound):.4g} 1/s"
+    what = decay if bound < 0 else grows
+    if certificate.proven:
+        return f"Proven in interval arithmetic of {about}: {what}."
+    wanted = f" ({certificate.decay:.4g} 1/s was wanted)" if certificate.decay else ""
+    return f"Not proven to be stable: of {about}, {what}{wanted}. It may still be stable."
+
+
+def _at_least(value: float) -> float:
+    """Round to three significant digits, never upwards."""
+    if not value or not np.isfinite(value):
+        return value
+    unit = 10.0 ** (np.floor(np.log10(abs(value))) - 2)
+    return float(f"{np.floor(value / unit) * unit:.12g}")
 
 
 def bound_words(at: IndependentErrorsAt) -> str:
