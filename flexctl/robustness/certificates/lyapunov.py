@@ -73,7 +73,7 @@ def certify(
         if sample_time is not None:
             raise InputError("sample_time: expected none with a loop, which has its own, got one")
         loop = subject if isinstance(subject, LinearLoop) else linear_poses(subject).final
-        A, sample_time = loop.in_modes
+        A, sample_time = loop.in_modes.A, loop.in_modes.period
     else:
         A = checks.square("A", subject)
     if not len(A):

@@ -15,6 +15,7 @@ from flint import arb, arb_mat, ctx
 
 from flexctl.checks import Array
 from flexctl.robustness.certificates.coordinates import majorant, positive_vector
+from flexctl.robustness.certificates.one_error import OneErrorLoop
 from flexctl.robustness.certificates.regions import Region
 
 _BITS = 320  # of midpoints: coordinates may be as ill-conditioned as numbers allow
@@ -47,6 +48,71 @@ def prove_bound(A: Array, T: Array, r: float, region: Region) -> float:
         except ZeroDivisionError:
             return np.inf
         return bound_of(region.balls(exact * ball(A, r) * inverse), region)
+
+
+def prove_piece(
+    loop: OneErrorLoop, T: Array, m: float, low: float, high: float, r: float
+) -> bool:
+    """Whether coordinates T (N, N) prove stability for all errors low <= delta <= high about m.
+
+    All |A~ - A(delta)| <= r |A(delta)| are proven.
+    """
+    with precise():
+        try:
+            return _ends_hold(loop, ball(T), arb(m), (arb(low), arb(high)), r)
+        except ZeroDivisionError:  # T, or I - delta D, is not proven regular
+            return False
+
+
+def _ends_hold(
+    loop: OneErrorLoop, T: arb_mat, m: arb, ends: tuple[arb, arb], r: float
+) -> bool:
+    """Whether the form is definite at both ends of a piece, its second-order term in balls."""
+    inverse, U, V, D = T.inv(), ball(loop.U), ball(loop.V), ball(loop.D)
+    inner = (_identity(len(loop.D)) - D * m).inv()
+    U_m, V_m, D_m = U * inner, inner * V, inner * D
+    reach = (ends[0] - m).union(ends[1] - m)
+    middle = _second_order(D_m, reach) if loop.D.any() else _zero(D_m.nrows())
+    A = ball(loop.A) + U * inner * V * m
+    errors = _errors(A + U_m * V_m * reach + U_m * middle * V_m, r)
+    into, out = T * U_m, V_m * inverse  # the second-order term is of low rank: not T (U M V) T^-1
+    B, C = T * (A + errors) * inverse + into * middle * out, into * out
+    region, limit = loop.region, _identity(len(loop.A)) * loop.region.limit
+    forms = (region.balls(B + C * (end - m)) for end in ends)
+    return all(_is_negative(form - limit) for form in forms)
+
+
+def _second_order(D: arb_mat, h: arb) -> arb_mat:
+    """h^2 D (I - h D)^-1 for all h of a ball."""
+    return D * (_identity(D.nrows()) - D * h).inv() * arb(0).union(h.abs_upper() ** 2)
+
+
+def _errors(A: arb_mat, r: float) -> arb_mat:
+    """Balls about 0 of r |A|, entry by entry."""
+    zero, share = arb(0), arb(r)
+    return arb_mat([[arb(zero, x.abs_upper() * share) for x in row] for row in A.tolist()])
+
+
+def _identity(n: int) -> arb_mat:
+    return arb_mat(n, n, 1)
+
+
+def _zero(n: int) -> arb_mat:
+    return arb_mat(n, n)
+
+
+def _is_negative(S: arb_mat) -> bool:
+    """Whether all symmetric matrices in S are proven negative definite.
+
+    As W'S W, which is nearly diagonal: where that is definite, W is regular, and S is definite too.
+    """
+    centre, radius = _midpoints(S), _radii(S)
+    if not (np.isfinite(centre).all() and np.isfinite(radius).all()):
+        return False
+    W = np.linalg.eigh((centre + centre.T) / 2)[1]
+    turned = ball(W.T) * S * ball(W)
+    x = positive_vector(majorant(_midpoints(turned), _radii(turned)))
+    return bool(largest_eigenvalue(turned, x) < 0)
 
 
 def bound_of(S: arb_mat, region: Region) -> float:

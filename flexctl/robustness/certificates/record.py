@@ -75,3 +75,26 @@ class Certificate(Summary):
     def P(self) -> Array | None:
         """P = T'T (n, n), rounded; T itself is what the proof takes as exact."""
         return None if self.T is None else self.T.T @ self.T
+
+
+@dataclass(frozen=True, kw_only=True)
+class CertifiedErrors:
+    """Errors about 0 for which stability is proven.
+
+    Attributes
+    ----------
+    alpha_lower, alpha_upper
+        Ends [-] of the errors, between which every linear loop is proven to be stable.
+    pieces
+        Number of pieces, each with a Lyapunov function of its own.
+    relative_error
+        r [-]: proven of all loops |A~ - A| <= r |A|, entry by entry.
+    complete
+        Whether the proof comes close to both exact ends.
+    """
+
+    alpha_lower: float
+    alpha_upper: float
+    pieces: int
+    relative_error: float
+    complete: bool

@@ -208,7 +208,7 @@ def stable_loops(names, orders):
             controller = flexctl.design_controller(arm, name)
             poses = linear_poses(flexctl.close_loop(controller, arm, **{kind: order}))
             for loop in (poses.final, *poses.path):
-                if loop and loop.poles.real.max() < -1e-9 and len(loop.in_modes[0]) <= 48:
+                if loop and loop.poles.real.max() < -1e-9 and len(loop.in_modes.A) <= 48:
                     yield name, kind, order, loop
 
 
