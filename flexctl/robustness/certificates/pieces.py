@@ -13,8 +13,9 @@ balls too, it proves all |A~ - A(delta)| <= r |A(delta)|.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import scipy.linalg
@@ -27,13 +28,13 @@ from flexctl.robustness.certificates.coordinates import (
     majorant,
     weighted,
 )
-from flexctl.robustness.certificates.lyapunov import bounded
+from flexctl.robustness.certificates.lyapunov import RELATIVE_ERROR, bounded
 from flexctl.robustness.certificates.one_error import OneErrorLoop
-from flexctl.robustness.certificates.record import CertifiedErrors
+from flexctl.robustness.certificates.record import CertifiedErrors, nothing_certified
 
 GAP = 1e-3  # of an end: where the proof comes so close, the chain stops
 FARTHEST = 100.0  # error where nothing limits it
-_MOST = 2000  # pieces on one side
+_MOST = 300  # pieces on one side
 _SAFE = 0.97  # of a width that is found in plain numbers
 _ASIDE = 0.9  # of the width below: where the next middle is tried
 _TRIALS = 4  # of a proof, each of a shorter piece
@@ -42,40 +43,49 @@ _LEAST = 1e-7  # width of a piece, relative to the end, below which the chain st
 
 
 def certified_errors(
-    loop: OneErrorLoop,
-    lower: float,
-    upper: float,
-    r: float,
-    passed: Callable[[], bool] = lambda: False,
-) -> CertifiedErrors | None:
-    """Prove stability for errors about 0, as far as these ends, or until `passed`.
+    loop: OneErrorLoop, lower: float, upper: float, r: float = RELATIVE_ERROR
+) -> CertifiedErrors:
+    """Prove stability for errors about 0 of all |A~ - A| <= r |A|, up to these ends or nearly.
 
-    None where it is not proven without error. Ends beyond `FARTHEST` count as this.
+    Parameters
+    ----------
+    loop
+        The loop over its error.
+    lower, upper
+        Ends [-] of the exact interval of stability, lower <= 0 <= upper; ends beyond `FARTHEST`
+        count as this. They only say where to stop: what is proven does not rest on them.
+    r
+        Relative error of the entries [-].
     """
-    if not (loop.U.any() and loop.V.any()):  # no error changes it
-        _, bound = bounded(loop.A, r, sampled=loop.sampled)
-        proven = bound < loop.region.limit
-        return CertifiedErrors(alpha_lower=lower, alpha_upper=upper, pieces=1, relative_error=r, complete=True) if proven else None
-    chains = [_Chain(loop=loop, end=end, r=r, passed=passed) for end in (lower, upper)]
-    if not all(chain.start() for chain in chains):
-        return None
-    below, above = chains
+    found = partial(CertifiedErrors, relative_error=r)
+    if not (loop.U.any() and loop.V.any()):  # no error changes the loop
+        bound = bounded(loop.A, r, sampled=loop.sampled)[1]
+        if bound < loop.region.limit:
+            return found(alpha_lower=lower, alpha_upper=upper, pieces=1)
+        return nothing_certified(_NOT_AT_ZERO, r)
+    below, above = (_Chain(loop, end, r) for end in (lower, upper))
+    if not (lower < 0 < upper and below.start() and above.start()):
+        return nothing_certified(_NOT_AT_ZERO, r)
     below.extend()
     above.extend()
-    return CertifiedErrors(
-        alpha_lower=min(below.edge, 0.0),
-        alpha_upper=max(above.edge, 0.0),
+    complete = below.complete and above.complete
+    return found(
+        alpha_lower=below.edge,
+        alpha_upper=above.edge,
         pieces=below.pieces + above.pieces,
-        relative_error=r,
-        complete=below.complete and above.complete,
+        why="" if complete else _SHORT,
     )
+
+
+_NOT_AT_ZERO = "the loop without error is not proven to be stable"
+_SHORT = "pieces become too narrow before the exact end"
 
 
 class _Chain:
     """Pieces from no error towards an end, each proven before the next."""
 
-    def __init__(self, loop: OneErrorLoop, end: float, r: float, passed: Callable[[], bool]) -> None:
-        self._loop, self._r, self._passed = loop, r, passed
+    def __init__(self, loop: OneErrorLoop, end: float, r: float) -> None:
+        self._loop, self._r = loop, r
         self._end = float(np.clip(end, -FARTHEST, FARTHEST))
         self._sign = 1.0 if end > 0 else -1.0
         self._guess = 0.0
@@ -88,11 +98,11 @@ class _Chain:
 
     def start(self) -> bool:
         """Prove the first piece, about 0."""
-        return not self._end or self._step(0.0)
+        return self._step(0.0)
 
     def extend(self) -> None:
         """Add pieces until the end, or until none is wide enough."""
-        while not self.complete and self.pieces < _MOST and not self._passed():
+        while not self.complete and self.pieces < _MOST:
             ahead = min(self._guess, _ASIDE * abs(self._end - self.edge))
             while ahead > _LEAST * abs(self._end) and not self._step(ahead):
                 ahead = min(self._guess, ahead / 2)
@@ -108,7 +118,7 @@ class _Chain:
         if piece is None:
             return False
         back, front = piece.widths[:: int(self._sign)]
-        self._guess = min(_ASIDE * _SAFE * back, 2 * ahead or np.inf)
+        self._guess = min(_ASIDE * _SAFE * back, 2 * ahead or abs(self._end))
         most = min(front, abs(self._end - m))
         share = self._widest(piece, ahead, most) if _SAFE * back >= ahead else 0.0
         for _ in range(_TRIALS if share else 0):

@@ -18,13 +18,18 @@ from flexctl.robustness.certificates.coordinates import majorant, positive_vecto
 from flexctl.robustness.certificates.one_error import OneErrorLoop
 from flexctl.robustness.certificates.regions import Region
 
-_BITS = 320  # of midpoints: coordinates may be as ill-conditioned as numbers allow
+_BITS = 96  # of midpoints, beside those that ill-conditioned coordinates lose
 
 
 @contextmanager
-def precise() -> Iterator[None]:
-    """Compute with balls of `_BITS` bits."""
-    with ctx.workprec(_BITS):
+def precise(T: Array) -> Iterator[None]:
+    """Compute with balls of as many bits as coordinates T (n, n) need."""
+    with np.errstate(all="ignore"):
+        try:
+            lost = 2 * np.log2(np.linalg.norm(T) * np.linalg.norm(np.linalg.inv(T)))
+        except np.linalg.LinAlgError:
+            lost = np.inf
+    with ctx.workprec(_BITS + (int(lost) if lost < _BITS else 4 * _BITS)):
         yield
 
 
@@ -41,7 +46,7 @@ def prove_bound(A: Array, T: Array, r: float, region: Region) -> float:
 
     Infinite where T is not proven regular.
     """
-    with precise():
+    with precise(T):
         exact = ball(T)
         try:
             inverse = exact.inv()
@@ -57,7 +62,7 @@ def prove_piece(
 
     All |A~ - A(delta)| <= r |A(delta)| are proven.
     """
-    with precise():
+    with precise(T):
         try:
             return _ends_hold(loop, ball(T), arb(m), (arb(low), arb(high)), r)
         except ZeroDivisionError:  # T, or I - delta D, is not proven regular

@@ -79,22 +79,35 @@ class Certificate(Summary):
 
 @dataclass(frozen=True, kw_only=True)
 class CertifiedErrors:
-    """Errors about 0 for which stability is proven.
+    """Errors about 0 for which stability of a linear loop is proven.
 
     Attributes
     ----------
     alpha_lower, alpha_upper
-        Ends [-] of the errors, between which every linear loop is proven to be stable.
+        Ends [-] of the errors between which the loop is proven to be stable; infinite where no
+        error changes it. None where nothing is proven.
     pieces
         Number of pieces, each with a Lyapunov function of its own.
     relative_error
         r [-]: proven of all loops |A~ - A| <= r |A|, entry by entry.
-    complete
-        Whether the proof comes close to both exact ends.
+    why
+        Why nothing is proven, or not nearly as much as is exact; empty otherwise.
     """
 
-    alpha_lower: float
-    alpha_upper: float
+    alpha_lower: float | None
+    alpha_upper: float | None
     pieces: int
     relative_error: float
-    complete: bool
+    why: str = ""
+
+    @property
+    def proven(self) -> bool:
+        """Whether anything is proven."""
+        return self.alpha_upper is not None
+
+
+def nothing_certified(why: str, relative_error: float) -> CertifiedErrors:
+    """Return that nothing is proven, and why."""
+    return CertifiedErrors(
+        alpha_lower=None, alpha_upper=None, pieces=0, relative_error=relative_error, why=why
+    )
