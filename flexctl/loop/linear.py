@@ -266,7 +266,7 @@ def _alike(loop: LinearLoop, periods: Array, part: Array, whole: int, waits: int
 
 
 def _one_sample_in_modes(loop: LinearLoop, period: float) -> tuple[Array, Array]:
-    """`_steps` of one period [s]: (N, m + N), and the law (m, N)."""
+    """Return `_steps` of one period [s]: (N, m + N), and the law (m, N)."""
     whole, part = divmod(loop.delay, period)
     waits = int(whole) + (part > 1e-12 * period)
     steps, K = _steps(loop, np.array([period]), np.array([part]), int(whole), waits)

@@ -55,9 +55,7 @@ def prove_bound(A: Array, T: Array, r: float, region: Region) -> float:
         return bound_of(region.balls(exact * ball(A, r) * inverse), region)
 
 
-def prove_piece(
-    loop: OneErrorLoop, T: Array, m: float, low: float, high: float, r: float
-) -> bool:
+def prove_piece(loop: OneErrorLoop, T: Array, m: float, low: float, high: float, r: float) -> bool:
     """Whether coordinates T (N, N) prove stability for all errors low <= delta <= high about m.
 
     All |A~ - A(delta)| <= r |A(delta)| are proven.
@@ -69,9 +67,7 @@ def prove_piece(
             return False
 
 
-def _ends_hold(
-    loop: OneErrorLoop, T: arb_mat, m: arb, ends: tuple[arb, arb], r: float
-) -> bool:
+def _ends_hold(loop: OneErrorLoop, T: arb_mat, m: arb, ends: tuple[arb, arb], r: float) -> bool:
     """Whether the form is definite at both ends of a piece, its second-order term in balls."""
     inverse, U, V, D = T.inv(), ball(loop.U), ball(loop.V), ball(loop.D)
     inner = (_identity(len(loop.D)) - D * m).inv()

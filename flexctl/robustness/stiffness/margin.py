@@ -290,9 +290,7 @@ class _Study:
         if not self.certify:
             return None, path
         closed, weight = judged.closed, judged.second_loop_weight
-        here = JudgedPose(
-            joints=judged.joints, second_loop_weight=weight, interval=judged.interval
-        )
+        here = JudgedPose(joints=judged.joints, second_loop_weight=weight, interval=judged.interval)
         times = np.array([pose.t for pose in path])
         poses = closed.controller.reference.sample(times)[0].T if path else ()
         there = [
