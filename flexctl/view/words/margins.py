@@ -165,7 +165,8 @@ def margin_words(margin: StiffnessMargin, advice: str = "") -> str:
     """
     where = judged_where(margin)
     given = given_words(margin.assumed_stiffness, where) if margin.assumed_stiffness else ""
-    return f"{given}{_unstable(margin)}{_said(margin, where, advice)}{_independent(margin)}"
+    said = f"{_said(margin, where, advice)}{_certified(margin, where)}"
+    return f"{given}{_unstable(margin)}{said}{_independent(margin)}"
 
 
 def _said(margin: StiffnessMargin, where: str, advice: str) -> str:
@@ -181,6 +182,36 @@ def _said(margin: StiffnessMargin, where: str, advice: str) -> str:
     known = "damping unknown to the controller" if margin.unknown_damping else "the stated damping"
     first = f"With {known}, {name} tolerates {_above(margin, where)}{_above_moving(margin)}"
     return f"{first}. {_rest(margin, where, advice)}"
+
+
+def _certified(margin: StiffnessMargin, where: str) -> str:
+    """Say for which errors stability of the linear loops is proven, and what that leaves open."""
+    here, along = margin.certified, margin.certified_along
+    if here is None:
+        return ""
+    places = []
+    if here.alpha_lower is not None and here.alpha_upper is not None:
+        places.append(f"{certified_range(here.alpha_lower, here.alpha_upper)} {where}")
+    if along:
+        places.append(f"{certified_range(*along)} at all {len(margin.path)} poses of the motion")
+    said = ""
+    if places:
+        proven = f"the linear loop is stable for errors {', and '.join(places)}"
+        said = f" Proven in interval arithmetic: {proven}; this says nothing of the nonlinear arm."
+    if not here.proven:
+        said += f" Nothing is proven in interval arithmetic {where}: {here.why}."
+    left = [pose for pose in margin.path if pose.certified and not pose.certified.proven]
+    if left and left[0].certified:
+        count = f"{len(left)} of {len(margin.path)} poses of the motion"
+        said += f" Nothing is proven so at {count}: {left[0].certified.why}."
+    return said
+
+
+def certified_range(lower: float, upper: float) -> str:
+    """Write proven errors, rounded towards 0: ``from -99.9 % to +14.5 %``."""
+    if np.isinf(upper):
+        return "of any size"
+    return f"from -{percent(_at_least(-lower))} to +{percent(_at_least(upper))}"
 
 
 def _independent(margin: StiffnessMargin) -> str:
