@@ -68,17 +68,17 @@ def certified_errors(
         return nothing_certified(_NOT_AT_ZERO, r)
     below.extend()
     above.extend()
-    complete = below.complete and above.complete
     return found(
         alpha_lower=below.edge,
         alpha_upper=above.edge,
         pieces=below.pieces + above.pieces,
-        why="" if complete else _SHORT,
+        why=below.why or above.why,
     )
 
 
 _NOT_AT_ZERO = "the loop without error is not proven to be stable"
-_SHORT = "pieces become too narrow before the exact end"
+_NARROWER = "pieces become too narrow before the exact end"
+_TOO_MANY = f"{_MOST} pieces do not reach the exact end"
 
 
 class _Chain:
@@ -95,6 +95,13 @@ class _Chain:
     def complete(self) -> bool:
         """Whether the chain has come close to its end."""
         return abs(self.edge) >= (1 - GAP) * abs(self._end)
+
+    @property
+    def why(self) -> str:
+        """Why the chain has stopped before its end; empty where it is complete."""
+        if self.complete:
+            return ""
+        return _TOO_MANY if self.pieces >= _MOST else _NARROWER
 
     def start(self) -> bool:
         """Prove the first piece, about 0."""
