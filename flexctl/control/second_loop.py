@@ -90,7 +90,7 @@ def state_weight(linear: LinearPlant, drives: Sequence[int], second: SecondLoop)
 def second_loop_model(
     linear: LinearPlant, drives: Sequence[int], *, torques: bool = False
 ) -> tuple[Array, Array]:
-    """Return A (2n, 2n) and B (2n, m) of the second loop, which commands accelerations or torques."""
+    """Return A (2n, 2n), B (2n, m) of the second loop: for torques, or for accelerations."""
     return (torque_model if torques else decoupled_model)(linear, drives)
 
 
