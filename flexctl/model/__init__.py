@@ -60,6 +60,7 @@ from flexctl.model.settings import (
     with_options,
     with_value,
 )
+from flexctl.model.tune_choice import TuneChoice
 from flexctl.model.units import FACTOR, unit_of
 
 __all__ = [
@@ -90,6 +91,7 @@ __all__ = [
     "SlowAngle",
     "Solver",
     "StateSpace",
+    "TuneChoice",
     "Unquoted",
     "apply_settings",
     "build",
