@@ -8,10 +8,11 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.search.tuning.problem import LostError, Problem
-from flexctl.search.tuning.requirements import SETTLING, worst
+from flexctl.search.tuning.requirements import worst
 
 _GENERATIONS = 8
 _WIDTH = 0.25  # standard deviation of the first generation, of the scales
+_NEVER = 1e3  # s: what never settles comes after all that does
 _INFEASIBLE = 1e6  # places with a violation come after all without
 
 
@@ -47,15 +48,11 @@ def _merit(problem: Problem, u: Array) -> float:
         return 3 * _INFEASIBLE
     if pieces.violation > 0:
         return _INFEASIBLE * (1 + min(pieces.violation, 1.0))
-    return _settling(problem, u) if problem.settles else pieces.objective
-
-
-def _settling(problem: Problem, u: Array) -> float:
-    """Settling time [s] of the slowest arm; of what never settles the error in its place."""
+    if not problem.settles:
+        return pieces.objective
     point = problem.point(u, slopes=False)
-    arms = point.arms(nominal=problem.objective.nominal)
-    times = [worst(SETTLING, point.metrics(arm, [SETTLING])) for arm in arms]
-    slowest = max(times)
+    slowest = problem.value(point)
     if np.isfinite(slowest):
         return slowest
-    return 1e3 + max(worst("residual.tip_error_end", point.metrics(arm, [])) for arm in arms)
+    arms = point.arms(nominal=problem.objective.nominal)
+    return _NEVER + max(worst("residual.tip_error_end", point.metrics(arm, [])) for arm in arms)

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from flexctl.checks import Array
 from flexctl.search.nonsmooth import Minimum, Pieces, Progress, minimise
-from flexctl.search.tuning.problem import LostError, Problem
-from flexctl.search.tuning.requirements import SETTLING, worst
+from flexctl.search.tuning.problem import LostError, Point, Problem
 
 _QUICKER = 0.8  # of the settling time that is reached: the next that is tried
 _FINE = 0.98  # of it: where this is not reached, the search ends
 _SAME = 1e-3  # relative change of a settling time that is none
-_FEASIBLE = 60  # evaluations that one settling time is given
+_ONE_AIM = 60  # evaluations that one settling time is given
+_STABILISING = 400  # evaluations of eigenvalues alone
 CLEARANCE = 1e-6  # by which limits are kept
+_STEP = 0.2  # of the scales: a step that is neither small nor large
 
 
-@dataclass
+@dataclass(frozen=True)
 class Step:
-    """Where a search is: evaluations, objective in its unit, violation."""
+    """Where a search is: evaluations, objective in its unit, violation relative to its limit."""
 
     evaluations: int
     objective: float
@@ -35,15 +36,22 @@ class Found:
     Attributes
     ----------
     u
-        Place (n,) on the scales.
+        Place (n,) on the scales of the free numbers, 0 at the lower and 1 at the upper bounds.
     objective, violation
-        There, as the search sees them.
+        There, as the search sees them; an infinite violation where there is no stable loop.
     stationarity
-        Change of the objective per unit of the scales that no direction within the limits exceeds.
+        Norm of the smallest combination of gradients of the objective, relative to its size, with
+        those of limits and bounds that are reached, by u: 0 at a minimum.
     status
-        How the search ended.
+        How the search ended: "stationary", "stalled", "limit" of evaluations, "unstable".
+    evaluations
+        Of the loop with its derivatives.
+    multipliers
+        By index of a requirement its share in that combination: of a minimum without violation, how
+        much the objective, relative to its size, would fall per unit of a limit that gives way; of
+        one with violation, which limits stand against each other. -1 is stability itself.
     history
-        Objective and violation over evaluations.
+        The points that were better than all before.
     """
 
     u: Array
@@ -52,102 +60,116 @@ class Found:
     stationarity: float
     status: str
     evaluations: int
+    multipliers: Mapping[int, float] = field(default_factory=dict)
     history: tuple[Step, ...] = field(repr=False, default=())
 
 
 class Search:
     """A search from one start."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        evaluations: int,
-        seed: int = 0,
-    ) -> None:
+    def __init__(self, problem: Problem, *, evaluations: int, seed: int = 0) -> None:
         self.problem, self.left, self.seed = problem, evaluations, seed
         self.history: list[Step] = []
-        self.best: Array | None = None  # of what is minimised at present
+        self.best: Array | None = None  # so far, of what is minimised at present
         self.tell: Callable[[Step], None] | None = None
         self._count = 0
+        self._last: Point | None = None
 
     def run(self, start: Array) -> Found:
         """Search from a start (n,)."""
         u = self._stabilise(start)
-        found = self._settle(u) if self.problem.settles else self._descend(self.problem, u)
+        if u is None or not np.isfinite(self.problem.at(u, slopes=False).objective):
+            return Found(
+                u=start if u is None else u,
+                objective=np.inf,
+                violation=np.inf,
+                stationarity=np.inf,
+                status="unstable",
+                evaluations=self._count,
+            )
+        found = self._settle(u) if self.problem.settles else self._descend(u)
+        value = self.problem.value(self.problem.point(found.x, slopes=False))
         return Found(
             u=found.x,
-            objective=self._value(found),
+            objective=value,
             violation=found.violation,
             stationarity=found.stationarity,
             status=found.status,
             evaluations=self._count,
+            multipliers=self._multipliers(found),
             history=tuple(self.history),
         )
 
-    def _stabilise(self, u: Array) -> Array:
-        """Return a place where the limits of eigenvalues are kept, or violated least."""
-        try:
-            if self.problem.spectral_at(u).objective <= 0:
-                return u
-        except LostError:
+    def _stabilise(self, u: Array) -> Array | None:
+        """Return a place where the limits of eigenvalues are kept, or violated least.
+
+        None where there is no loop.
+        """
+
+        def eigenvalues(u: Array) -> Pieces:
+            try:
+                return self.problem.spectral_at(u)
+            except LostError:
+                return Pieces.of(np.array([np.inf]), np.zeros((1, len(u))))
+
+        here = eigenvalues(u).objective
+        if not np.isfinite(here):
+            return None
+        if here <= 0:
             return u
-        found = self._minimise(self._spectral, u, target=-CLEARANCE, evaluations=400)
-        return found.x
+        most = min(_STABILISING, 4 * self.left)
+        return self._minimise(eigenvalues, u, target=-CLEARANCE, evaluations=most).x
 
-    def _spectral(self, u: Array) -> Pieces:
-        try:
-            return self.problem.spectral_at(u)
-        except LostError:
-            return Pieces.of(np.array([np.inf]), np.zeros((1, len(u))))
+    def _functions(self, problem: Problem) -> Callable[[Array], Pieces]:
+        def functions(u: Array) -> Pieces:
+            self._last = problem.point(u)
+            return problem.judged(self._last)[0]
 
-    def _descend(self, problem: Problem, u: Array) -> Minimum:
-        return self._minimise(problem.at, self._keep_limits(u).x, evaluations=self.left)
+        return functions
+
+    def _descend(self, u: Array) -> Minimum:
+        functions, kept = self._functions(self.problem), self._keep_limits(u)
+        return self._minimise(functions, kept.x, evaluations=max(self.left, 1))
 
     def _keep_limits(self, u: Array) -> Minimum:
         """Search for a place where all limits are kept."""
+        functions = self._functions(self.problem)
 
         def limits(u: Array) -> Pieces:
-            found, n = self.problem.at(u), len(u)
-            lost = not np.isfinite(found.objective)
-            value = np.array([np.inf if lost else 0.0])
-            return replace(found, values=value, gradients=np.zeros((1, n)))
+            found = functions(u)
+            value = np.array([0.0 if np.isfinite(found.objective) else np.inf])
+            return replace(found, values=value, gradients=np.zeros((1, len(u))))
 
-        return self._minimise(limits, u, target=0.0, evaluations=min(_FEASIBLE, self.left))
+        most = max(min(_ONE_AIM, self.left), 1)
+        return self._minimise(limits, u, target=0.0, evaluations=most)
 
     def _settle(self, u: Array) -> Minimum:
         """Try ever shorter settling times, each as a limit of the error after it."""
         best = self._keep_limits(u)
-        time, ratio = self.settling(best.x), _QUICKER
+        time, ratio = self._settling(best.x), _QUICKER
         if not np.isfinite(time):
             time = self._window
         while best.violation == 0 and time > 0 and self.left > 0:
-            problem = replace(self.problem, aim=ratio * time)
-            most = min(_FEASIBLE, self.left)
-            tried = self._minimise(problem.at, best.x, target=0.0, evaluations=most)
-            reached = self.settling(tried.x) if tried.violation == 0 else np.inf
+            functions = self._functions(replace(self.problem, aim=ratio * time))
+            most = min(_ONE_AIM, self.left)
+            tried = self._minimise(functions, best.x, target=0.0, evaluations=most)
+            reached = self._settling(tried.x) if tried.violation == 0 else np.inf
             if reached < (1 - _SAME) * time:
-                best, time = replace(best, x=tried.x, objective=tried.objective), reached
+                best, time = tried, reached
             elif ratio > _FINE:
-                return replace(tried, x=best.x, objective=best.objective)
+                return replace(tried, x=best.x)
             else:
                 ratio = np.sqrt(ratio)
         return best
+
+    def _settling(self, u: Array) -> float:
+        return self.problem.value(self.problem.point(u, slopes=False))
 
     @property
     def _window(self) -> float:
         """Time [s] from the end of the reference to that of a run."""
         controller = self.problem.loop(0).controller
         return controller.duration - controller.reference.duration
-
-    def settling(self, u: Array) -> float:
-        """Settling time [s] at u (n,) of the slowest arm."""
-        point = self.problem.point(u, slopes=False)
-        arms = point.arms(nominal=self.problem.objective.nominal)
-        try:
-            return max(worst(SETTLING, point.metrics(arm, [SETTLING])) for arm in arms)
-        except LostError:
-            return np.inf
 
     def _minimise(
         self,
@@ -157,24 +179,19 @@ class Search:
         target: float = -np.inf,
         evaluations: int,
     ) -> Minimum:
-        before = self._count
+        before, n = self._count, len(u)
 
         def tell(progress: Progress) -> bool:
             self._count = before + progress.evaluations
-            step = Step(self._count, progress.objective, progress.violation)
-            self.history.append(step)
-            self.best = progress.x
-            if self.tell:
-                self.tell(step)
+            self._note(progress)
             return False
 
-        n = len(u)
         found = minimise(
             functions,
             u,
             lower=np.zeros(n),
             upper=np.ones(n),
-            scale=np.full(n, 0.2),
+            scale=np.full(n, _STEP),
             evaluations=evaluations,
             target=target,
             clearance=CLEARANCE,
@@ -186,7 +203,25 @@ class Search:
         self.left -= found.evaluations
         return found
 
-    def _value(self, found: Minimum) -> float:
-        if self.problem.settles:
-            return self.settling(found.x)
-        return found.objective * self.problem.scale
+    def _note(self, progress: Progress) -> None:
+        """Keep a point that is the best so far, with its objective in its unit."""
+        self.best = progress.x
+        here = self._last
+        value = np.inf
+        if here is not None and np.array_equal(here.u, progress.x):
+            value = self.problem.value(here)
+        if np.isfinite(value):
+            self.history.append(Step(self._count, value, progress.violation))
+        if self.tell and self.history:
+            self.tell(replace(self.history[-1], evaluations=self._count))
+
+    def _multipliers(self, found: Minimum) -> dict[int, float]:
+        """Multipliers of a minimum by requirement, those that are not zero."""
+        _, owners = self.problem.judged(self.problem.point(found.x, slopes=False))
+        total = dict[int, float]()
+        if len(owners) != len(found.multipliers):  # pieces of another aim
+            return total
+        for k, x in zip(owners, found.multipliers.tolist(), strict=True):
+            if x > 0:
+                total[k] = total.get(k, 0.0) + x
+        return total

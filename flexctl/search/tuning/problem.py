@@ -106,11 +106,19 @@ class Problem:
 
     def at(self, u: Array, *, slopes: bool = True) -> Pieces:
         """Return objective and limits at u (n,); an infinite objective where there is no run."""
-        return self.judged(u, slopes=slopes)[0]
+        return self.judged(self.point(u, slopes=slopes))[0]
 
-    def judged(self, u: Array, *, slopes: bool = True) -> tuple[Pieces, list[int]]:
+    def value(self, here: Point) -> float:
+        """Return the objective in its unit, on the arm where it is worst; infinite without one."""
+        arms = here.arms(nominal=self.objective.nominal)
+        keys = self.objective.keys
+        try:
+            return max(self.objective.value(here.metrics(arm, keys)) for arm in arms)
+        except LostError:
+            return np.inf
+
+    def judged(self, here: Point) -> tuple[Pieces, list[int]]:
         """Return `at`, and of each limit's piece the requirement, -1 for stability itself."""
-        here = self.point(u, slopes=slopes)
         n = len(here.neighbours)
         none, flat = np.array([np.inf]), np.zeros((1, n))
         lost = Pieces(values=none, gradients=flat, constraints=none, constraint_gradients=flat)
