@@ -76,10 +76,3 @@ class TuneChoice(Record):
     def _faults(self) -> Faults:
         if self.minimise is not None and not self.minimise:
             yield "minimise", "a metric", NOTHING
-
-    def table(self) -> dict[str, Any]:
-        """Return the table as a file has it: keys with the usual bounds alone as an array."""
-        table = {key: value for key, value in super().table().items() if value is not None}
-        if self.free and not any(self.free.values()):
-            table["free"] = list(self.free)
-        return table

@@ -21,12 +21,15 @@ from flexctl.search.sweeps import Sweep, sweep
 from flexctl.search.tuning import (
     Constraint,
     Found,
+    FreeNumber,
     Objective,
     Requirement,
     Step,
     Tuning,
     Unseen,
+    read_objective,
     tune,
+    tuned_design,
 )
 
 __all__ = [
@@ -40,6 +43,7 @@ __all__ = [
     "Constraint",
     "DampingChart",
     "Found",
+    "FreeNumber",
     "GainChart",
     "Influence",
     "Limit",
@@ -65,6 +69,7 @@ __all__ = [
     "gain_chart",
     "pareto_front",
     "read_limit",
+    "read_objective",
     "read_table",
     "read_variation",
     "scatter",
@@ -72,4 +77,5 @@ __all__ = [
     "summarise",
     "sweep",
     "tune",
+    "tuned_design",
 ]
