@@ -4,13 +4,14 @@ from flexctl.search.tuning.free_numbers import FreeNumber
 from flexctl.search.tuning.local_search import Found, Step
 from flexctl.search.tuning.requirements import Objective, Requirement, read_objective
 from flexctl.search.tuning.tuned_design import tuned_design
-from flexctl.search.tuning.tuner import Constraint, Tuning, Unseen, tune
+from flexctl.search.tuning.tuner import Constraint, Relief, Tuning, Unseen, tune
 
 __all__ = [
     "Constraint",
     "Found",
     "FreeNumber",
     "Objective",
+    "Relief",
     "Requirement",
     "Step",
     "Tuning",

@@ -31,6 +31,7 @@ from flexctl.search.tuning.requirements import (
     SETTLING,
     Objective,
     Requirement,
+    is_spectral,
     read_objective,
     read_requirement,
     worst,
@@ -50,6 +51,8 @@ EVALUATIONS = 120  # of one start
 UNSEEN = 20
 _ROUNDS = 6
 _KEPT = 1e-9  # violation, relative to the limit, that is none
+_RELIEFS = 4  # limits that are given up, one at a time
+_RELIEF = 40  # evaluations of each
 _NEW_ARMS = 2  # that are watched after a round
 _CORNERS = 3  # numbers of arms up to which all corners are taken
 
@@ -62,6 +65,25 @@ class Constraint:
     before: float
     value: float
     met: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relief:
+    """What it buys to give a limit up, where not all can be kept.
+
+    Attributes
+    ----------
+    requirement
+        The limit that is given up.
+    violation
+        The least violation of the others that a short search finds, relative to their limits.
+    objective
+        There.
+    """
+
+    requirement: Requirement
+    violation: float
+    objective: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +132,8 @@ class Tuning(Summary):
         Limits, with their values before and after.
     feasible
         Whether all limits are kept.
+    conflict
+        Where they are not: limits that stand against each other, and what it buys to give one up.
     starts
         Searches, the best first.
     arms
@@ -146,6 +170,7 @@ class Tuning(Summary):
     objective_after: float
     constraints: tuple[Constraint, ...]
     feasible: bool
+    conflict: tuple[Relief, ...]
     starts: tuple[Found, ...] = field(repr=False)
     arms: tuple[Mapping[str, float], ...]
     unseen: Unseen | None
@@ -525,6 +550,7 @@ class _Tuner:
                 _constraint(k, problem, first, best) for k in range(len(problem.requirements))
             ),
             feasible=best.violation <= _KEPT,
+            conflict=self._conflict(best),
             starts=tuple(sorted(self.founds, key=_order)),
             arms=problem.arms,
             unseen=unseen,
@@ -533,12 +559,37 @@ class _Tuner:
             interrupted=self.interrupted,
         )
 
+    def _conflict(self, best: _Judged) -> tuple[Relief, ...]:
+        """Search without each of the limits that stand against each other."""
+        if best.violation <= _KEPT or self.interrupted or not self.founds:
+            return ()
+        shares = min(self.founds, key=_order).multipliers
+        violated = [k for k, x in enumerate(np.max([a.violations for a in best.arms], axis=0)) if x]
+        which = sorted(k for k in {*shares, *violated} if k >= 0)[:_RELIEFS]
+        if len(self.problem.requirements) < 2:
+            return ()
+        tasks = [partial(_without, self.problem, k, best.u, self.seed) for k in which]
+        return tuple(self._all(tasks))
+
     def _as_file(self, design: Design) -> Evaluation:
         """Judge a design as if it were read from its file."""
         setup, basis = self.problem.study.setup, self.problem.study.design_basis or design.basis
         return evaluate(
             close_around(design_controller(setup.design_arm, design, basis), setup.truth())
         )
+
+
+def _without(problem: Problem, k: int, u: Array, seed: int) -> Relief:
+    """Search for a while without requirement k, from a place u (n,)."""
+    kinds = [i for i, one in enumerate(problem.requirements) if is_spectral(one)]
+    kept = tuple(one for i, one in enumerate(problem.requirements) if i != k)
+    first, *limits = problem.spectral
+    own = (one for i, one in zip(kinds, limits, strict=True) if i != k)
+    others = replace(problem, requirements=kept, spectral=(first, *own))
+    found = Search(others, evaluations=_RELIEF, seed=seed).run(u)
+    return Relief(
+        requirement=problem.requirements[k], violation=found.violation, objective=found.objective
+    )
 
 
 def _order(found: Found) -> tuple[float, float]:

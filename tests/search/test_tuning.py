@@ -1,0 +1,351 @@
+"""Tuning: derivatives against differences, closed forms of the best gains, limits that are kept."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from flexctl import close_loop, design_controller, evaluate, load_design, load_model, tune
+from flexctl.errors import InputError
+from flexctl.search.tuning import requirements as asked
+from flexctl.search.tuning.free_numbers import read_free
+from flexctl.search.tuning.spectra import Case, SpectralLimit
+from flexctl.search.tuning.tuner import _problem
+from flexctl.verdict import metrics
+from tests.arms import rigid_link, single_link
+from tests.designs import make_design
+
+ARM, DESIGN = "single-link-hub", "hub-pd"
+
+
+def problem_of(arm, design, free, minimise, subject_to=(), over=None, **more):
+    """What `tune` minimises."""
+    return _problem(
+        load_model(arm),
+        load_design(design),
+        free,
+        minimise=minimise,
+        subject_to=list(subject_to),
+        over=over or {},
+        untied=False,
+        true_arm=None,
+        truth_basis=None,
+        design_basis=None,
+        **more,
+    )
+
+
+def rigid_pd(Gp=8.0, Gv=1.0, **tables):
+    return make_design([0.0], [1.0], "joint-pd", gains={"Gp": Gp, "Gv": Gv}, **tables)
+
+
+# Free numbers
+
+
+def test_equal_gains_are_tied_and_others_are_not():
+    design = make_design([0.0] * 3, [1.0] * 3, gains={"Gp": [4.0, 9.0, 4.0], "Gv": 2.0})
+    free = read_free(design, ["gains"], joints=3)
+
+    assert [one.name for one in free.numbers] == ["gains.Gp[1 3]", "gains.Gp[2]", "gains.Gv"]
+    values = free.values(free.start)
+    np.testing.assert_array_equal(values["gains.Gp"], [4.0, 9.0, 4.0])
+    np.testing.assert_array_equal(values["gains.Gv"], 2.0)
+
+
+def test_untied_gains_are_free_one_by_one():
+    design = make_design([0.0] * 3, [1.0] * 3, gains={"Gp": 4.0, "Gv": 2.0})
+    free = read_free(design, {"gains.Gp": (1.0, 10.0)}, joints=3, untied=True)
+    moved = free.values(np.array([0.0, 0.5, 1.0]))["gains.Gp"]
+
+    np.testing.assert_allclose(moved, [1.0, np.sqrt(10.0), 10.0], rtol=1e-9)
+
+
+def test_scales_are_ratios_above_zero_and_differences_elsewhere():
+    design = make_design([0.0], [1.0], gains={"Gp": 4.0, "Gv": 2.0})
+    ratio = read_free(design, ["gains.Gp=*0.1:*10"], joints=1).numbers[0]
+    shift = read_free(design, {"gains.Gp": (0.0, 10.0)}, joints=1).numbers[0]
+
+    assert ratio.value(0.75) == pytest.approx(4.0 * 10**0.5, rel=1e-9)
+    assert shift.value(0.75) == pytest.approx(7.5, rel=1e-9)
+    assert ratio.value(ratio.place(4.0)) == shift.value(shift.place(4.0)) == 4.0
+
+
+@pytest.mark.parametrize(
+    ("free", "message"),
+    [
+        (["gains.Gp=20:10"], "free: gains.Gp: expected FROM below TO, got 20:10"),
+        (["gains.Gp=30:40"], "free: gains.Gp: expected bounds about the value in the file, 20"),
+        (["gains.Gq"], "free: expected one of its numbers (nearest: gains."),
+        (["payload.mass"], "free: expected a key of the design"),
+        (["gains.Gp=1:2:3"], "free: gains.Gp: expected FROM:TO or *FROM:*TO, got '1:2:3'"),
+        (["gains.Gp=*1:2"], "free: gains.Gp: expected FROM:TO or *FROM:*TO"),
+        (["gains", "gains.Gp"], "free: expected each number once, got gains.Gp twice"),
+        (["gains.Gp=nan:3"], "free: gains.Gp: expected FROM:TO"),
+        (["loop.settle_within"], "free: loop.settle_within: expected a number on which a metric"),
+    ],
+)
+def test_free_numbers_that_cannot_be_are_refused(free, message):
+    with pytest.raises(InputError) as error:
+        tune(ARM, DESIGN, free, minimise="stability.spectral_abscissa", subject_to=[], jobs=1)
+    assert message in str(error.value)
+
+
+# Requirements
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "violation"),
+    [
+        ("margins.gain_db>=6", [7.0, 4.5], 0.25),
+        ("margins.gain_db>=6", [np.inf, 8.0], 0.0),
+        ("margins.gain_db>=6", None, np.inf),
+        ("residual.settling_time<=0.3", np.inf, np.inf),
+        ("residual.settling_time<=0.3", 0.45, 0.5),
+        ("stiffness.exact.path_alpha_upper>=0.2", np.inf, 0.0),
+        ("stiffness.exact.path_alpha_lower<=-0.2", -1.0, 0.0),
+        ("stiffness.exact.path_alpha_lower<=-0.2", -0.1, 0.5),
+        ("stability.spectral_abscissa<=0", 0.5, 500.0),
+    ],
+)
+def test_violations_count_the_worst_joint_and_what_nothing_limits_is_met(text, value, violation):
+    one = asked.read_requirement(text)
+    assert one.violation({one.key: value}) == pytest.approx(violation, rel=1e-9)
+
+
+def test_torque_limits_are_kept_where_no_time_is_spent_at_them():
+    one = asked.read_requirement("nominal.effort.peak<=limits")
+    assert one.nominal
+    assert one.violation({"effort.saturated_seconds": [0.0, 0.0]}) == 0
+    assert one.violation({"effort.saturated_seconds": [0.0, 0.25]}) == 0.25
+
+
+def test_objectives_are_sums_of_which_the_greatest_counts():
+    both = asked.read_objective(["2*effort.energy + margins.disk", "residual.tip_error_max"])
+    known = {"effort.energy": 3.0, "margins.disk": 1.5, "residual.tip_error_max": 0.1}
+
+    assert both.value(known) == 4.5  # more of a margin is better
+    assert both.value(known | {"margins.disk": None}) == np.inf
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("residual.settling", "residual.settling_time"),
+        ("-1*effort.energy", "a weight above 0"),
+        ("0*effort.energy", "a weight above 0"),
+        ("", "METRIC or NUMBER*METRIC"),
+        ("stability.stable", "the name of a metric"),
+    ],
+)
+def test_objectives_that_are_none_are_refused(text, message):
+    with pytest.raises(InputError, match="minimise") as error:
+        asked.read_objective(text)
+    assert message in str(error.value)
+
+
+# Derivatives
+
+
+def limits_of(problem, kind, cases):
+    limit = SpectralLimit(kind=kind, limit=0.05, rate=2.0, cases=tuple(cases))
+    return replace(problem, spectral=(limit,), requirements=())
+
+
+@pytest.mark.parametrize("kind", ["abscissa", "damping", "stable"])
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize(
+    "case", [Case(), Case(time=0.4), Case(gains=(1.7,)), Case(gains=(np.exp(0.6j),))]
+)
+def test_derivatives_of_eigenvalues_agree_with_differences(kind, sampled, case):
+    loop = {"sample_time": 0.01, "delay": 0.004} if sampled else {}
+    design = make_design([0.0], [1.0], "joint-pd", gains={"Gp": 20.0, "Gv": 3.0}, loop=loop)
+    problem = limits_of(
+        problem_of(single_link(), design, ["gains"], "stability.spectral_abscissa"), kind, [case]
+    )
+    u, h = np.array([0.45, 0.52]), 1e-4
+    pieces = problem.spectral_at(u)
+
+    for i, step in enumerate(h * np.eye(2)):
+        ends = [problem.spectral_at(u + sign * step).objective for sign in (1, -1)]
+        slope = pieces.gradients[pieces.values.argmax(), i]
+        assert slope == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=2e-3, abs=1e-6)
+
+
+def test_derivatives_under_an_error_of_the_stiffness_agree_with_differences():
+    base = problem_of("planar-two-link", "two-link-decoupling", ["gains"], "tracking.tip_error_rms")
+    problem = limits_of(base, "stable", [Case(time=0.2, error=0.1)])
+    u, h = base.free.start, 1e-4
+    pieces = problem.spectral_at(u)
+
+    for i, step in enumerate(h * np.eye(len(u))):
+        ends = [problem.spectral_at(u + sign * step).objective for sign in (1, -1)]
+        slope = pieces.gradients[pieces.values.argmax(), i]
+        assert slope == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=2e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        "residual.settling_time",
+        "residual.tip_error_max",
+        "tracking.joint_error_max",
+        "tracking.tip_error_rms",
+        "effort.peak",
+        "effort.energy + 0.1*margins.phase_deg",
+    ],
+)
+def test_derivatives_of_runs_agree_with_differences(metric):
+    problem = replace(problem_of(ARM, DESIGN, ["gains"], metric), aim=0.4)
+    u, h = np.array([0.45, 0.47]), 1e-3
+    pieces = problem.at(u)
+
+    for i, step in enumerate(h * np.eye(2)):
+        ends = [problem.at(u + sign * step, slopes=False).objective for sign in (1, -1)]
+        slope = pieces.gradients[pieces.values.argmax(), i]
+        assert slope == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=2e-2, abs=1e-4)
+
+
+# Closed forms
+
+
+def test_the_best_damping_of_a_rigid_joint_is_the_critical_one():
+    # J s^2 + Gv s + Gp: the slowest pole is fastest where both are -sqrt(Gp/J), a double one.
+    arm, design = rigid_link(inertia=0.5), rigid_pd()
+    found = tune(
+        arm,
+        design,
+        {"gains.Gv": (0.1, 50.0)},
+        minimise="stability.spectral_abscissa",
+        subject_to=[],
+        starts=1,
+        jobs=1,
+    )
+
+    assert found.values["gains.Gv"][1] == pytest.approx(2 * np.sqrt(0.5 * 8.0), rel=1e-4)
+    assert found.objective_after == pytest.approx(-4.0, rel=1e-2)  # the root of the error in Gv
+
+
+def test_the_best_integral_loop_of_a_rigid_joint_has_three_poles_of_one_real_part():
+    # s^3 + (Gv/J) s^2 + (Gp/J) s + Gi/J: the sum of the poles is -Gv/J = -12, so -4 at best.
+    design = make_design([0.0], [1.0], "joint-pd", gains={"Gp": 8.0, "Gv": 6.0, "Gi": 4.0})
+    found = tune(
+        rigid_link(inertia=0.5),
+        design,
+        {"gains.Gp": (1.0, 100.0), "gains.Gi": (0.1, 100.0)},
+        minimise="stability.spectral_abscissa",
+        subject_to=[],
+        starts=1,
+        evaluations=400,
+        jobs=1,
+    )
+
+    np.testing.assert_allclose(found.after.stability.poles.real, -4.0, rtol=0.02)
+
+
+def test_the_largest_damping_ratio_is_the_critical_one():
+    # J s^2 + Gv s + Gp: a rate of 2.5 needs Gv of 2.5 at least, and critical damping has 4.
+    found = tune(
+        rigid_link(inertia=0.5),
+        rigid_pd(Gp=8.0, Gv=3.0),
+        {"gains.Gv": (0.5, 50.0)},
+        minimise="stability.min_damping_ratio",
+        subject_to=["stability.spectral_abscissa<=-2.5"],
+        starts=1,
+        jobs=1,
+    )
+    known = metrics(found.after)
+
+    assert found.feasible
+    assert known["stability.min_damping_ratio"] == pytest.approx(1.0, rel=1e-4)
+
+
+# Results
+
+
+def test_a_result_is_the_verdict_on_its_design_and_never_worse_than_the_start():
+    found = tune(
+        ARM,
+        DESIGN,
+        {"gains.Gv": (3.0, 12.0)},
+        minimise="residual.tip_error_max",
+        subject_to=["margins.phase_deg>=70"],
+        starts=1,
+        jobs=1,
+    )
+    loop = close_loop(design_controller(load_model(ARM), found.tuned), ARM)
+    again = metrics(evaluate(loop))
+
+    assert found.feasible
+    assert again == metrics(found.after)
+    assert again["margins.phase_deg"][0] >= 70
+    assert again["residual.tip_error_max"] == pytest.approx(found.objective_after, rel=1e-6)
+    assert metrics(found.before)["margins.phase_deg"][0] < 70
+
+
+def test_an_unstable_start_is_made_stable_first():
+    design = make_design(
+        [0.0], [1.0], "joint-pd", gains={"Gp": 20.0, "Gv": 3.0, "Gi": 300.0}, loop={"duration": 4.0}
+    )
+    found = tune(
+        ARM,
+        design,
+        {"gains.Gi": (0.1, 400.0)},
+        minimise="tracking.tip_error_rms",
+        subject_to=[],
+        starts=1,
+        jobs=1,
+    )
+
+    assert found.before.stability.stable is False
+    assert found.after.stability.stable is True
+    assert found.feasible
+
+
+def test_limits_that_cannot_be_met_end_with_the_least_violation():
+    found = tune(
+        rigid_link(inertia=0.5),
+        rigid_pd(),
+        {"gains.Gv": (0.5, 50.0)},
+        minimise="effort.energy",
+        subject_to=["stability.spectral_abscissa<=-8"],
+        starts=1,
+        jobs=1,
+    )
+
+    assert not found.feasible
+    assert found.values["gains.Gv"][1] == pytest.approx(4.0, rel=1e-2)  # as fast as it gets: -4
+
+
+def test_limits_that_stand_against_each_other_are_named_with_what_giving_way_buys():
+    # J s^2 + Gv s + Gp: a rate of 3 needs Gv >= 3, a damping ratio of 0.3 needs Gv <= 1.9.
+    found = tune(
+        rigid_link(inertia=0.5),
+        rigid_pd(Gp=20.0, Gv=2.0),
+        {"gains.Gv": (0.5, 5.0)},
+        minimise="tracking.tip_error_rms",
+        subject_to=["stability.spectral_abscissa<=-3", "stability.min_damping_ratio<=0.3"],
+        starts=1,
+        jobs=1,
+    )
+    named = {one.requirement.key: one.violation for one in found.conflict}
+
+    assert not found.feasible
+    assert named == {"stability.spectral_abscissa": 0, "stability.min_damping_ratio": 0}
+
+
+def test_arms_that_vary_are_watched_where_limits_are_lost():
+    found = tune(
+        ARM,
+        DESIGN,
+        {"gains.Gv": (2.0, 12.0)},
+        minimise="stability.spectral_abscissa",
+        subject_to=["residual.tip_error_end<=0.02"],
+        over={"payload.mass": "*0.8:*1.5"},
+        starts=1,
+        unseen=4,
+        jobs=1,
+    )
+
+    assert found.feasible
+    assert found.unseen.n == found.unseen.met == 4
+    assert found.unseen.objective <= found.objective_after + 1e-6
