@@ -15,6 +15,7 @@ from flexctl.model.chosen_gains import CHOSEN_GAINS, set_aside, with_values
 from flexctl.model.compatibility import check_design
 from flexctl.model.controller_matrices import load_matrices
 from flexctl.model.design import Design, Reference
+from flexctl.model.design_text import design_text
 from flexctl.model.files import (
     drafts,
     read_csv,
@@ -60,6 +61,7 @@ from flexctl.model.settings import (
     with_options,
     with_value,
 )
+from flexctl.model.tune_choice import TuneChoice
 from flexctl.model.units import FACTOR, unit_of
 
 __all__ = [
@@ -90,11 +92,13 @@ __all__ = [
     "SlowAngle",
     "Solver",
     "StateSpace",
+    "TuneChoice",
     "Unquoted",
     "apply_settings",
     "build",
     "build_file",
     "check_design",
+    "design_text",
     "design_value",
     "drafts",
     "find_method",

@@ -37,6 +37,7 @@ from flexctl.model.record import (
     Text,
     one_of,
 )
+from flexctl.model.tune_choice import TuneChoice
 
 _OPEN = ("feedforward", "torque")
 _WITH_SECOND_LOOP = ("decoupling", "composite")
@@ -203,6 +204,9 @@ class Design(FileRecord):
     loop
         What is measured, sampling period and delay [s], length of a run [s], band [m] within which
         the tip counts as settled.
+    tune
+        What `tune` changes, and what for, where nothing else is said; None where the file does not
+        say it.
     expect
         Published figures that the design must reproduce.
 
@@ -226,6 +230,7 @@ class Design(FileRecord):
     state_space: StateSpace | None = None
     options: OptionTable = Options()  # of a method of an installed package
     loop: Loop = Loop()
+    tune: TuneChoice | None = None
     expect: Expectations = Field(default_factory=dict)
 
     def table(self) -> dict[str, Any]:

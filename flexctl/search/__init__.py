@@ -21,12 +21,16 @@ from flexctl.search.sweeps import Sweep, sweep
 from flexctl.search.tuning import (
     Constraint,
     Found,
+    FreeNumber,
     Objective,
+    Relief,
     Requirement,
     Step,
     Tuning,
     Unseen,
+    read_objective,
     tune,
+    tuned_design,
 )
 
 __all__ = [
@@ -40,11 +44,13 @@ __all__ = [
     "Constraint",
     "DampingChart",
     "Found",
+    "FreeNumber",
     "GainChart",
     "Influence",
     "Limit",
     "Objective",
     "OfferedBias",
+    "Relief",
     "Remedies",
     "Remedy",
     "Requirement",
@@ -65,6 +71,7 @@ __all__ = [
     "gain_chart",
     "pareto_front",
     "read_limit",
+    "read_objective",
     "read_table",
     "read_variation",
     "scatter",
@@ -72,4 +79,5 @@ __all__ = [
     "summarise",
     "sweep",
     "tune",
+    "tuned_design",
 ]

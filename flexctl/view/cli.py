@@ -32,6 +32,7 @@ from flexctl.view.options import (
     SimulateOptions,
     SweepOptions,
     TrackOptions,
+    TuneOptions,
     click_options,
 )
 from flexctl.view.output import deliver, said, silence, tell, written
@@ -70,6 +71,7 @@ _COMMANDS = {  # function of flexctl.view.commands, its options, the arguments a
         SweepOptions,
         (_MODEL, click.Argument(["designs"], nargs=-1, required=True)),
     ),
+    "tune": ("tuning.tune_design", TuneOptions, (_MODEL, _DESIGN)),
     "separation": ("separation.separate", SeparationOptions, (_MODEL, _DESIGN)),
     "margin": ("margin.measure_margin", MarginOptions, (_MODEL, _DESIGN)),
     "track": ("loci.track_design", TrackOptions, (_MODEL, _DESIGN)),

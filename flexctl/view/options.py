@@ -263,6 +263,72 @@ class SweepOptions(SampledOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TuneOptions(LoopOptions):
+    """Tune gains of DESIGN for MODEL: a metric as small as possible, limits of others kept."""
+
+    free: tuple[str, ...] = _several(
+        "--free",
+        "KEY[=A:B]",
+        "A number of the design that may change, between A and B, or *A:*B for factors; a table's "
+        "key for all its numbers (repeatable). Default: [tune] of the file, else all gains.",
+    )
+    minimise: tuple[str, ...] = _several(
+        "--minimise",
+        "METRIC",
+        "A metric or a sum A*METRIC+B*METRIC; of several the greatest counts (repeatable). "
+        "Default: [tune] of the file, else the settling time.",
+    )
+    subject: tuple[str, ...] = _several(
+        "--subject",
+        "METRIC>=X",
+        "A limit, >= or <=, such as effort.peak<=limits (repeatable); none for no limits. "
+        "Default: [tune] of the file, else margins that an engineer would ask for.",
+    )
+    over: tuple[str, ...] = _several(
+        "--over",
+        "KEY=SPEC",
+        "How the true arm varies, as of sweep --truth-vary; limits and objective are then of the "
+        "worst arm (repeatable).",
+    )
+    untied: bool = _flag("--untied", "Let gains that are equal become different.")
+    starts: int = _option(
+        "--starts",
+        "N",
+        "Starts of the search; the first is DESIGN.",
+        default=2,
+        type=click.IntRange(min=1, max=1000),
+        show_default=True,
+    )
+    evaluations: int = _option(
+        "--evaluations",
+        "N",
+        "Evaluations of each start.",
+        default=120,
+        type=click.IntRange(min=1, max=1_000_000),
+        show_default=True,
+    )
+    seed: int = _option(
+        "--seed",
+        "S",
+        "Seed of the random numbers.",
+        default=0,
+        type=click.IntRange(min=0, max=1_000_000),
+        show_default=True,
+    )
+    unseen: int = _option(
+        "--unseen",
+        "N",
+        "Arms that the result is verified on with --over.",
+        default=20,
+        type=click.IntRange(min=0, max=100_000),
+        show_default=True,
+    )
+    jobs: int | None = _option(
+        "--jobs", "N", "Processes; default: one on each core.", type=click.IntRange(min=1)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class SeparationOptions(LoopOptions):
     """Find how soft MODEL may be before the composite DESIGN destabilises it."""
 

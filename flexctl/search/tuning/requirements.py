@@ -105,12 +105,22 @@ class Objective:
     nominal: bool = False
 
     def __str__(self) -> str:
-        texts = [
-            " + ".join(key if w == 1 else f"{w:g}*{key}" for key, w in one.items())
-            for one in self.sums
-        ]
+        texts = self._sums
         text = texts[0] if len(texts) == 1 else f"max({', '.join(texts)})"
         return f"{NOMINAL}{text}" if self.nominal else text
+
+    @property
+    def _sums(self) -> list[str]:
+        """Every sum as a text."""
+        return [
+            " + ".join(key if w == 1 else f"{w!r}*{key}" for key, w in one.items())
+            for one in self.sums
+        ]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What `read_objective` reads it from."""
+        return tuple(f"{NOMINAL}{text}" if self.nominal else text for text in self._sums)
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -22,8 +22,9 @@ from flexctl.plant import record_digest, source_digest
 from flexctl.records import Summary
 from flexctl.search.samples import Spec, Variation, make_points, read_variation
 from flexctl.search.study import Study
+from flexctl.search.tuning.asked import Asked, asked_of, check_effort
 from flexctl.search.tuning.coarse_search import coarse_search
-from flexctl.search.tuning.free_numbers import Bounds, read_free
+from flexctl.search.tuning.free_numbers import Bounds, FreeNumber, read_free
 from flexctl.search.tuning.local_search import Found, Search, Step
 from flexctl.search.tuning.problem import LostError, Problem
 from flexctl.search.tuning.requirements import (
@@ -122,6 +123,9 @@ class Tuning(Summary):
         Verdicts on them, on the nominal arm.
     values
         By name of a free number its values before and after.
+    free, untied, over
+        Free numbers with their bounds; whether equal gains may become different; by key how the
+        true arm varies.
     objective, objective_before, objective_after
         What was minimised, and its values on the arm where it is worst.
     constraints
@@ -158,6 +162,9 @@ class Tuning(Summary):
     before: Evaluation = field(repr=False)
     after: Evaluation = field(repr=False)
     values: Mapping[str, tuple[float, float]]
+    free: tuple[FreeNumber, ...] = field(repr=False)
+    untied: bool
+    over: Mapping[str, Spec] = field(repr=False)
     objective: Objective
     objective_before: float
     objective_after: float
@@ -215,7 +222,9 @@ def tune(
     arm, design
         The arm as the design knows it, and the design whose numbers are the start.
     free
-        Bounds by key of the numbers that may change; see `read_free`.
+        Bounds by key of the numbers that may change, or their keys; see `read_free`. By default, as
+        of `minimise`, `subject_to`, `over` and `untied`, what the design's table `tune` has; without
+        it all its gains, weights and noise.
     minimise
         A metric, a weighted sum, or several of which the greatest counts; see `read_objective`. By
         default the settling time.
@@ -258,19 +267,22 @@ def tune(
     2.0
     """
     begin = time.monotonic()
+    check_effort(starts=starts, evaluations=evaluations, unseen=unseen, seed=seed, jobs=jobs)
+    arm, design = load_model(arm), load_design(design)
+    asked = asked_of(design, free, minimise, subject_to, over, untied=untied)
     problem = read_problem(
-        load_model(arm),
-        load_design(design),
-        free,
-        minimise=minimise,
-        subject_to=subject_to,
-        over=over,
-        untied=untied,
+        arm,
+        design,
+        asked.free,
+        minimise=asked.minimise,
+        subject_to=asked.subject_to,
+        over=asked.over,
+        untied=asked.untied,
         true_arm=true_arm,
         truth_basis=truth_basis,
         design_basis=design_basis,
     )
-    work = _Tuner(problem, starts=starts, evaluations=evaluations, seed=seed, jobs=jobs)
+    work = _Tuner(problem, asked, starts=starts, evaluations=evaluations, seed=seed, jobs=jobs)
     work.progress, work.heeded = progress, interrupted
     return work.run(unseen, begin)
 
@@ -378,8 +390,16 @@ class _Tuner:
     """The rounds of a tuning."""
 
     def __init__(
-        self, problem: Problem, *, starts: int, evaluations: int, seed: int, jobs: int | None
+        self,
+        problem: Problem,
+        asked: Asked,
+        *,
+        starts: int,
+        evaluations: int,
+        seed: int,
+        jobs: int | None,
     ) -> None:
+        self.asked = asked
         self.problem, self.seed, self.starts, self.each = problem, seed, starts, evaluations
         self.alone = jobs == 1
         self.progress: Callable[[Step], None] | None = None
@@ -520,6 +540,9 @@ class _Tuner:
             before=before,
             after=after,
             values={name: (here[name], there[name]) for name in here},
+            free=problem.free.numbers,
+            untied=self.asked.untied,
+            over=self.asked.specs,
             objective=problem.objective,
             objective_before=first.objective,
             objective_after=best.objective,

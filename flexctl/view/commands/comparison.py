@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Group, RenderableType
+from rich.table import Table
 
 from flexctl.errors import InputError
 from flexctl.model import Arm, Design, model_text
@@ -141,24 +142,28 @@ def _table(answer: dict[str, Any], arm: Arm, found: Scatter | None) -> Renderabl
     evaluations = ranked(answer)
     changed = ", ".join(answer["truth"]["settings"])
     title = f"{answer['model']}, judged on {basis_words(answer['truth'])} per link and plane"
-    table = plain_table(
-        title + (f", with {changed}" if changed else ""),
-        "",
-        *(heading(answer, e) for e in evaluations),
-        numeric=range(1, 1 + len(evaluations)),
-    )
+    title += f", with {changed}" if changed else ""
+    heads = [heading(answer, e) for e in evaluations]
+    parts: list[RenderableType] = [verdict_table(title, heads, evaluations, arm)]
+    parts.append(literal(f"Evaluated by {answer['truth']['backend']}.", "dim"))
+    parts.append(literal(answer["verdict"], "bold"))
+    if found:
+        parts += ["", _scatter_table(found), literal(scatter_words(found), "bold")]
+    return Group(*parts)
+
+
+def verdict_table(
+    title: str, heads: Sequence[str], evaluations: Sequence[Mapping[str, Any]], arm: Arm
+) -> Table:
+    """Make the table of verdicts side by side, the best of each row marked."""
+    table = plain_table(title, "", *heads, numeric=range(1, 1 + len(heads)))
     for row in metric_rows(evaluations, arm):
         if row.group:
             table.add_row(literal(row.group, "bold"))
         label = f"  {row.label}" + (f" [{row.unit}]" if row.unit else "")
         best = [literal(c.text, "bold green" if c.best else "") for c in row.cells]
         table.add_row(literal(label), *best)
-    parts: list[RenderableType] = [table]
-    parts.append(literal(f"Evaluated by {answer['truth']['backend']}.", "dim"))
-    parts.append(literal(answer["verdict"], "bold"))
-    if found:
-        parts += ["", _scatter_table(found), literal(scatter_words(found), "bold")]
-    return Group(*parts)
+    return table
 
 
 def _scatter_table(found: Scatter) -> RenderableType:

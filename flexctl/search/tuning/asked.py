@@ -1,0 +1,74 @@
+"""What tuning is asked for: by the caller, and else by the design's own file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from flexctl.errors import InputError
+from flexctl.model import Design, TuneChoice
+from flexctl.search.samples import Spec, Variation
+from flexctl.search.tuning.free_numbers import Bounds
+
+_MOST = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Arguments of `tune`, with those of the design's file where none are given."""
+
+    free: Mapping[str, Bounds] | Sequence[str]
+    minimise: str | Sequence[str] | None
+    subject_to: Sequence[str] | None
+    over: Mapping[str, Spec | Variation]
+    untied: bool
+
+    @property
+    def specs(self) -> dict[str, Spec]:
+        """How the arm varies, as a file has it."""
+        return {key: _spec(one) for key, one in self.over.items()}
+
+
+def _spec(one: Spec | Variation) -> Spec:
+    """Write a variation that was read, such as a column of a table, as a text or numbers."""
+    if not isinstance(one, Variation):
+        return one
+    factor = "*" if one.scaled else ""
+    texts = [f"{factor}{x!r}" for x in one.numbers]
+    if one.kind in ("normal", "uniform"):
+        return f"{one.kind}({', '.join(texts)})"
+    return ", ".join(texts) if one.scaled else one.numbers
+
+
+def asked_of(
+    design: Design,
+    free: Mapping[str, Bounds] | Sequence[str],
+    minimise: str | Sequence[str] | None,
+    subject_to: Sequence[str] | None,
+    over: Mapping[str, Spec | Variation] | None,
+    *,
+    untied: bool,
+) -> Asked:
+    """Return what is asked for; each of a design's table `tune` counts where it is not given."""
+    own = design.tune or TuneChoice()
+    free = [free] if isinstance(free, str) else free
+    subject_to = [subject_to] if isinstance(subject_to, str) else subject_to
+    return Asked(
+        free=free or own.free or (),
+        minimise=own.minimise if minimise is None else minimise,
+        subject_to=own.subject_to if subject_to is None else subject_to,
+        over=own.over or {} if over is None else over,
+        untied=untied or own.untied,
+    )
+
+
+def check_effort(**numbers: int | None) -> None:
+    """Refuse numbers of starts, evaluations, ... that are no whole numbers, or too small."""
+    for name, number in numbers.items():
+        if number is None:
+            continue
+        least = 0 if name in ("unseen", "seed") else 1
+        whole = isinstance(number, int) and not isinstance(number, bool)
+        if not whole or not least <= number <= _MOST:
+            expected = f"a whole number in {least} .. {_MOST:,}"
+            raise InputError(f"{name}: expected {expected}, got {number!r}")

@@ -1,0 +1,162 @@
+"""``flexctl tune``: numbers of a design with which a metric is small and limits are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+
+from flexctl.model import Arm, unit_of
+from flexctl.search import Constraint, Step, Tuning, read_objective, tune
+from flexctl.verdict import TOLERANCE
+from flexctl.view.commands.comparison import verdict_table
+from flexctl.view.interrupts import heeded
+from flexctl.view.json.evaluation import evaluation_json
+from flexctl.view.json.tuning import tuning_json
+from flexctl.view.options import TuneOptions
+from flexctl.view.output import (
+    Result,
+    check_targets,
+    literal,
+    notes,
+    plain_table,
+    progress,
+)
+from flexctl.view.provenance import command, integration, provenance
+from flexctl.view.request import judged_on, load_arm, load_gain_set, read_specs
+from flexctl.view.tuned_file import tuned_text
+from flexctl.view.words.metrics import metric_value
+from flexctl.view.words.numbers import basis_words, figure, percent
+from flexctl.view.words.tuning import (
+    active_limits,
+    limit_text,
+    objective_value,
+    tuning_sentences,
+)
+
+_NO_LIMITS = ("none", "")
+
+
+def tune_design(options: TuneOptions, model: str, word: str) -> Result:
+    """Find what `flexctl tune` prints."""
+    check_targets(options, ".toml")
+    over = read_specs("--over", options.over) if options.over else None
+    arm = load_arm(model, options)
+    design = load_gain_set(word, arm)
+    with progress() as say:
+        found = tune(
+            arm,
+            design,
+            options.free,
+            minimise=options.minimise or None,
+            subject_to=limits_of(options),
+            over=over,
+            untied=options.untied,
+            starts=options.starts,
+            evaluations=options.evaluations,
+            unseen=options.unseen,
+            seed=options.seed,
+            jobs=options.jobs,
+            progress=_teller(say, options, design),
+            interrupted=heeded,
+            **judged_on(options, arm, design),
+        )
+    return Result(
+        answer=lambda: tuning_json(found),
+        table=lambda: tuning_table(found, arm),
+        figure=lambda: _figure(found),
+        writers={".toml": lambda path: _write(path, found, options.out or path)},
+        provenance=provenance(
+            model,
+            [design],
+            gains=lambda: {e.name: e.gains for e in (found.before, found.after)},
+            tolerances=integration(TOLERANCE),
+        ),
+        incomplete=found.interrupted,
+    )
+
+
+def limits_of(options: TuneOptions) -> list[str] | None:
+    """Limits that are given; None where none is, so that others take their place."""
+    given = [text for text in options.subject if text.strip() not in _NO_LIMITS]
+    return given if options.subject else None
+
+
+def _teller(say: Callable[[str], None], options: TuneOptions, design: Any) -> Any:
+    """Make what tells the progress of a search."""
+    own = options.minimise or (design.tune and design.tune.minimise) or ()
+    objective = read_objective(own) if own else None
+
+    def tell(step: Step) -> None:
+        value = objective_value(objective, step.objective) if objective else figure(step.objective)
+        kept = f"limits violated by {percent(step.violation)}" if step.violation else "limits kept"
+        say(f"{step.evaluations} evaluations of the first start: objective {value}, {kept}")
+
+    return tell
+
+
+def _write(draft: Path, found: Tuning, path: Path) -> None:
+    draft.write_text(tuned_text(found, path, command()), encoding="utf-8")
+
+
+def _figure(found: Tuning) -> Any:
+    from flexctl.view.figures.tuning import plot_tuning
+
+    return plot_tuning(found)
+
+
+def tuning_table(found: Tuning, arm: Arm) -> RenderableType:
+    """Show objective and limits, the free numbers, and both verdicts side by side."""
+    records = [found.before, found.after] if found.improved else [found.before]
+    heads = [found.design.name, found.tuned.name][: len(records)]
+    truth = basis_words(found.before.truth.described())
+    verdicts = verdict_table(
+        f"Verdicts on {found.model}, on {truth} per link and plane",
+        heads,
+        [evaluation_json(e) for e in records],
+        arm,
+    )
+    sentences = list(tuning_sentences(found))
+    return Group(
+        _limits_table(found),
+        _numbers_table(found, arm),
+        verdicts,
+        literal(sentences[0], "bold"),
+        *notes(sentences[1:]),
+    )
+
+
+def _limits_table(found: Tuning) -> RenderableType:
+    objective, active = found.objective, active_limits(found)
+    ends = found.objective_before, found.objective_after
+    values = [objective_value(objective, x) for x in ends]
+    rows = [(f"minimised: {objective}", *values, "", "")]
+    for k, one in enumerate(found.constraints):
+        rows.append((str(one.requirement.key), *_ends(one), limit_text(one), _kept(one, k, active)))
+    arms = f", on the worst of {len(found.arms)} arms" if len(found.arms) > 1 else ""
+    title = f"{found.design.name} on {found.model}, tuned{arms}"
+    return plain_table(title, "", "before", "after", "limit", "", rows=rows, numeric=(1, 2))
+
+
+def _ends(one: Constraint) -> tuple[str, str]:
+    key = one.requirement.key
+    return metric_value(key, one.before), metric_value(key, one.value)
+
+
+def _kept(one: Constraint, k: int, active: list[int]) -> str:
+    if not one.met:
+        return "NOT kept"
+    return "kept, active" if k in active else "kept"
+
+
+def _numbers_table(found: Tuning, arm: Arm) -> RenderableType:
+    rows = []
+    for one in found.free:
+        before, after = found.values[one.name]
+        unit = unit_of(one.key, arm, found.design)
+        bounds = f"{one.lower:.4g} .. {one.upper:.4g}"
+        rows.append((one.name, unit, f"{before:.6g}", f"{after:.6g}", bounds))
+    heads = "", "unit", "before", "after", "bounds"
+    return plain_table("Free numbers", *heads, rows=rows, numeric=(2, 3))

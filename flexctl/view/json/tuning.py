@@ -1,0 +1,83 @@
+"""Tunings as plain numbers: the keys of the command line's contract."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flexctl.records import plain
+from flexctl.search import Constraint, Found, Tuning
+from flexctl.view.json import attributes
+from flexctl.view.json.evaluation import evaluation_json
+from flexctl.view.words.tuning import active_limits, tuning_words
+
+
+def tuning_json(tuning: Tuning) -> dict[str, Any]:
+    """Write a tuning with both verdicts; what is infinite, or unknown, is None."""
+    unseen, active = tuning.unseen, active_limits(tuning)
+    return plain(
+        {
+            "model": tuning.model,
+            "design": tuning.design.name,
+            "truth": tuning.before.truth.described(),
+            "improved": tuning.improved,
+            "feasible": tuning.feasible,
+            "objective": {
+                "name": str(tuning.objective),
+                "metrics": [dict(one) for one in tuning.objective.sums],
+                "nominal": tuning.objective.nominal,
+                "before": tuning.objective_before,
+                "after": tuning.objective_after,
+            },
+            "constraints": [
+                _constraint(one, active=k in active) for k, one in enumerate(tuning.constraints)
+            ],
+            "values": {name: after for name, (_, after) in tuning.values.items()},
+            "values_before": {name: before for name, (before, _) in tuning.values.items()},
+            "free": [
+                {"name": one.name, "key": one.key, "lower": one.lower, "upper": one.upper}
+                for one in tuning.free
+            ],
+            "untied": tuning.untied,
+            "over": dict(tuning.over),
+            "arms": [dict(arm) for arm in tuning.arms],
+            "unseen": unseen
+            and {
+                **attributes(unseen, "n met violation objective"),
+                "worst": dict(unseen.worst),
+            },
+            "starts": [_start(one) for one in tuning.starts],
+            **attributes(tuning, "evaluations seconds interrupted"),
+            "before": evaluation_json(tuning.before),
+            "after": evaluation_json(tuning.after),
+            "tuned": tuning.tuned.table(),
+            "verdict": tuning_words(tuning),
+        }
+    )
+
+
+def _constraint(one: Constraint, *, active: bool) -> dict[str, Any]:
+    requirement = one.requirement
+    return {
+        "key": requirement.key,
+        "text": str(requirement),
+        "sign": ">=" if requirement.limit.least else "<=",
+        "limit": "limits" if requirement.torque_limits else requirement.limit.value,
+        "nominal": requirement.nominal,
+        "before": one.before,
+        "value": one.value,
+        "met": one.met,
+        "active": active,
+    }
+
+
+def _start(found: Found) -> dict[str, Any]:
+    return {
+        **attributes(found, "objective violation stationarity status evaluations"),
+        "multipliers": {str(k): x for k, x in found.multipliers.items()},
+        "place": found.u,
+        "history": {
+            "evaluations": [step.evaluations for step in found.history],
+            "objective": [step.objective for step in found.history],
+            "violation": [step.violation for step in found.history],
+        },
+    }

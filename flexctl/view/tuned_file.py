@@ -1,0 +1,45 @@
+"""The file of a tuned design: the design, what was asked for, and its history at the top."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from flexctl.model import design_text
+from flexctl.search import Constraint, Tuning, tuned_design
+from flexctl.view.words.metrics import metric_value
+from flexctl.view.words.tuning import arm_words, limit_text, objective_value
+
+
+def tuned_text(tuning: Tuning, path: Path, command: str = "") -> str:
+    """Write the tuned design as the text of a file at `path`, with its history as comments."""
+    design = tuned_design(tuning, path.stem)
+    comment = "\n".join(_history(tuning, command))
+    return design_text(design, path.parent, comment)
+
+
+def _history(tuning: Tuning, command: str) -> Iterator[str]:
+    """Write what made the design: command, start, objective, limits, cost, other arms."""
+    if command:
+        yield f"Made by: {command}"
+    yield f"From {tuning.design.name}, for {tuning.model}."
+    before, after = (
+        objective_value(tuning.objective, x)
+        for x in (tuning.objective_before, tuning.objective_after)
+    )
+    yield f"{tuning.objective}: {before} -> {after}"
+    yield from map(_limit, tuning.constraints)
+    more = " (interrupted)" if tuning.interrupted else ""
+    yield f"{tuning.evaluations} evaluations{more}; arms: {len(tuning.arms)}."
+    if tuning.unseen:
+        unseen = tuning.unseen
+        yield (
+            f"Limits are kept on {unseen.met} of {unseen.n} arms that tuning had not seen; the "
+            f"worst: {arm_words(unseen.worst)}."
+        )
+
+
+def _limit(one: Constraint) -> str:
+    key = one.requirement.key
+    before, after = metric_value(key, one.before), metric_value(key, one.value)
+    return f"{key}: {before} -> {after}, {limit_text(one)}: {'kept' if one.met else 'NOT kept'}"

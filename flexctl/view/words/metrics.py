@@ -1,0 +1,58 @@
+"""Metrics in words: their names, and their values in handy units."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexctl.verdict import UNITS
+from flexctl.view.words.numbers import figure
+
+_NAMES = {
+    "stability.spectral_abscissa": "spectral abscissa",
+    "stability.min_damping_ratio": "smallest damping ratio",
+    "stability.stable": "stability",
+    "stability.path_spectral_abscissa": "spectral abscissa along the motion",
+    "tracking.tip_error_max": "largest tip error during the motion",
+    "tracking.tip_error_rms": "rms tip error during the motion",
+    "tracking.joint_error_max": "largest joint error",
+    "residual.tip_error_max": "largest tip error after the motion",
+    "residual.tip_error_end": "tip error at the end of the run",
+    "residual.settling_time": "settling time",
+    "effort.peak": "peak torque",
+    "effort.rms": "rms torque",
+    "effort.energy": "energy",
+    "effort.saturated_seconds": "time at torque limits",
+    "margins.gain_db": "gain margin",
+    "margins.phase_deg": "phase margin",
+    "margins.delay_seconds": "delay margin",
+    "margins.common_delay_seconds": "delay margin, all joints together",
+    "margins.disk": "disk margin",
+    "margins.min_sampling_rate": "smallest sampling rate",
+    "stiffness.lemma.alpha_star": "stiffness overestimate tolerated by the lemma",
+    "stiffness.exact.alpha_upper": "stiffness overestimate tolerated at the final pose",
+    "stiffness.exact.alpha_lower": "stiffness underestimate tolerated at the final pose",
+    "stiffness.exact.path_alpha_upper": "stiffness overestimate tolerated along the motion",
+    "stiffness.exact.path_alpha_lower": "stiffness underestimate tolerated along the motion",
+    "stiffness.exact.path_growth": "growth over the motion",
+}
+_NEVER = ("residual.settling_time",)
+_PERCENT = ("stability.min_damping_ratio",)
+
+
+def metric_name(key: str) -> str:
+    """Name a metric: ``settling time``."""
+    return _NAMES.get(key, key)
+
+
+def metric_value(key: str, value: float) -> str:
+    """Write a value of a metric with its unit: ``6.61 mm``, ``0.28 s``, ``no limit``, ``never``."""
+    if np.isnan(value):
+        return "none"
+    if np.isinf(value):
+        return "never" if key in _NEVER else "no limit"
+    if key in _PERCENT or (key.startswith("stiffness.") and "alpha" in key):
+        return f"{figure(100 * value)} %"
+    unit = UNITS.get(key, "")
+    if unit == "m" or (key.endswith("delay_seconds") and abs(value) < 1):
+        return f"{figure(1e3 * value)} {'mm' if unit == 'm' else 'ms'}"
+    return f"{figure(value)} {unit}" if unit not in ("", "-") else figure(value)

@@ -1,0 +1,185 @@
+"""What tuning gained, in sentences: before and after, limits, how it was searched and verified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from flexctl.search import Constraint, Objective, Tuning, Unseen
+from flexctl.verdict import MORE_IS_BETTER
+from flexctl.view.words.metrics import metric_name, metric_value
+from flexctl.view.words.numbers import figure, listed, percent
+
+_NEAR = 0.01  # of a limit: a value so close to it is held there by it
+_SETTLING = "residual.settling_time"
+_STABLE = "that the loop is stable"
+
+
+def tuning_words(tuning: Tuning) -> str:
+    """Say what was gained, which limits are kept, and how it was searched and verified."""
+    return " ".join(tuning_sentences(tuning))
+
+
+def tuning_sentences(tuning: Tuning) -> Iterator[str]:
+    """Write a sentence for the objective, the limits, the bounds, the search, and other arms."""
+    yield _gained(tuning)
+    yield from _limits(tuning)
+    yield from _at_bounds(tuning)
+    yield from _searched(tuning)
+    if tuning.unseen:
+        yield from _unseen(tuning, tuning.unseen)
+
+
+def active_limits(tuning: Tuning) -> list[int]:
+    """Indices of the limits that are met and hold the objective back."""
+    held = tuning.starts[0].multipliers if tuning.starts and tuning.improved else {}
+    return [
+        k
+        for k, one in enumerate(tuning.constraints)
+        if one.met and (held.get(k, 0.0) > 0 or _near(one))
+    ]
+
+
+def _near(one: Constraint) -> bool:
+    limit = one.requirement.limit.value
+    return bool(np.isfinite(limit) and abs(one.value - limit) <= _NEAR * abs(limit))
+
+
+def objective_value(objective: Objective, value: float) -> str:
+    """Write a value of an objective: of a single metric with its unit."""
+    key = objective.metric
+    if key is None or objective.sums[0][key] != 1:
+        return figure(value, 4) if np.isfinite(value) else "none"
+    return metric_value(key, -value if key in MORE_IS_BETTER else value)
+
+
+def objective_name(objective: Objective) -> str:
+    """Name an objective: a single metric in words, else as it was written."""
+    key = objective.metric
+    single = key is not None and objective.sums[0][key] == 1
+    return metric_name(str(key)) if single else str(objective)
+
+
+def limit_text(one: Constraint) -> str:
+    """Write a limit: ``at least 6 dB``, ``within the torque limits``."""
+    requirement = one.requirement
+    if requirement.torque_limits:
+        text = "within the torque limits"
+    else:
+        limit = requirement.limit
+        value = metric_value(requirement.key, limit.value)
+        text = f"{'at least' if limit.least else 'at most'} {value}"
+    return f"{text} on the nominal arm" if requirement.nominal else text
+
+
+def arm_words(arm: Mapping[str, float]) -> str:
+    """Name an arm by the numbers in which it differs."""
+    if not arm:
+        return "the nominal arm"
+    return ", ".join(f"{key.removeprefix('truth.')} = {x:.4g}" for key, x in arm.items())
+
+
+def _gained(tuning: Tuning) -> str:
+    objective = tuning.objective
+    name = objective_name(objective)
+    now = objective_value(objective, tuning.objective_after)
+    was = objective_value(objective, tuning.objective_before)
+    where = f" on the worst of {len(tuning.arms)} arms" if _of_several(tuning) else ""
+    if not tuning.improved:
+        return (
+            f"Nothing better than {tuning.design.name} was found within bounds and limits: "
+            f"{name} {now}{where}."
+        )
+    if objective.metric == _SETTLING:
+        first = f"{tuning.tuned.name} settles in {now} (was {was}){where}"
+    else:
+        first = f"{tuning.tuned.name}: {name} {now} (was {was}){where}"
+    return f"{first}." if tuning.feasible else f"{first}, but not all limits are kept."
+
+
+def _of_several(tuning: Tuning) -> bool:
+    return len(tuning.arms) > 1 and not tuning.objective.nominal
+
+
+def _limits(tuning: Tuning) -> Iterator[str]:
+    lost = [one for one in tuning.constraints if not one.met]
+    if lost:
+        yield f"Not kept: {'; '.join(map(_lost, lost))}."
+        yield from _against(tuning)
+        return
+    if not tuning.feasible:
+        yield "The loop is not stable, or its run fails, on an arm that was judged."
+        return
+    won = [one for one in tuning.constraints if not _kept_before(one)]
+    if won:
+        yield f"Kept now, and not before: {listed([_short(one) for one in won])}."
+    if tuning.constraints:
+        active = [_short(tuning.constraints[k]) for k in active_limits(tuning)]
+        held = f"; it is held back by {listed(active)}" if active else "; none holds it back"
+        yield f"All {len(tuning.constraints)} limits are kept{held if tuning.improved else ''}."
+
+
+def _lost(one: Constraint) -> str:
+    return f"{metric_name(one.requirement.key)} {metric_value(one.requirement.key, one.value)}" + (
+        f", to be {limit_text(one)}"
+    )
+
+
+def _short(one: Constraint) -> str:
+    return f"{metric_name(one.requirement.key)} {limit_text(one)}"
+
+
+def _kept_before(one: Constraint) -> bool:
+    if one.requirement.torque_limits:
+        return True  # the peak alone does not say it
+    return bool(one.requirement.limit.holds(np.array(one.before)))
+
+
+def _against(tuning: Tuning) -> Iterator[str]:
+    """Say which limits stand against each other where not all can be kept."""
+    held = tuning.starts[0].multipliers if tuning.starts else {}
+    names = [_short(tuning.constraints[k]) if k >= 0 else _STABLE for k in sorted(held)]
+    if len(names) > 1:
+        yield f"There these stand against each other: {listed(names)}."
+
+
+def _at_bounds(tuning: Tuning) -> Iterator[str]:
+    ends = []
+    for one in tuning.free:
+        value = tuning.values[one.name][1]
+        if tuning.improved and value in (one.lower, one.upper):
+            end = "lower" if value == one.lower else "upper"
+            ends.append(f"{one.name} at its {end} bound {value:.4g}")
+    if ends:
+        yield f"Wider bounds may give more: {listed(ends)}."
+
+
+def _searched(tuning: Tuning) -> Iterator[str]:
+    cost = f"{tuning.evaluations} evaluations in {tuning.seconds:.0f} s"
+    if tuning.interrupted:
+        yield f"Interrupted after {cost}: this is the best so far."
+    else:
+        yield f"Searched with {cost}; bounds of {len(tuning.free)} free numbers."
+    if len(tuning.arms) > 1:
+        arms = listed([arm_words(arm) for arm in tuning.arms[1:]])
+        yield f"Beside the nominal arm it was tuned on {arms}."
+
+
+def _unseen(tuning: Tuning, unseen: Unseen) -> Iterator[str]:
+    worst = arm_words(unseen.worst)
+    name = objective_name(tuning.objective)
+    value = objective_value(tuning.objective, unseen.objective)
+    if unseen.met == unseen.n:
+        yield (
+            f"On {unseen.n} arms that tuning had not seen all limits are kept; the worst, {worst}, "
+            f"has {name} {value}."
+        )
+        return
+    violation = (
+        f"by {percent(unseen.violation)}" if np.isfinite(unseen.violation) else "beyond measure"
+    )
+    yield (
+        f"Of {unseen.n} arms that tuning had not seen, limits are kept on {unseen.met}; most "
+        f"violated ({violation}) on {worst}."
+    )
