@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         stiffness_margin,
         time_scale_margin,
     )
-    from flexctl.search import Scatter, Sweep, Tuning, scatter, sweep, tune
+    from flexctl.search import Scatter, Sweep, TradeOff, Tuning, scatter, sweep, trade_off, tune
     from flexctl.simulation import Trajectory, simulate
     from flexctl.verdict import (
         Comparison,
@@ -54,6 +54,7 @@ __all__ = [
     "StiffnessMargin",
     "Sweep",
     "TimeScaleMargin",
+    "TradeOff",
     "Trajectory",
     "Tuning",
     "assemble_plant",
@@ -75,6 +76,7 @@ __all__ = [
     "sweep",
     "time_scale_margin",
     "to_json",
+    "trade_off",
     "tune",
     "wrap_controller",
 ]
@@ -86,7 +88,7 @@ _NAMES = {
     "model": ("Arm", "BasisChoice", "Design", "load_design", "load_model"),
     "plant": ("LinearPlant", "Plant", "assemble_plant"),
     "robustness": ("StiffnessMargin", "TimeScaleMargin", "stiffness_margin", "time_scale_margin"),
-    "search": ("Scatter", "Sweep", "Tuning", "scatter", "sweep", "tune"),
+    "search": ("Scatter", "Sweep", "TradeOff", "Tuning", "scatter", "sweep", "trade_off", "tune"),
     "simulation": ("Trajectory", "simulate"),
     "verdict": (
         "Comparison",
