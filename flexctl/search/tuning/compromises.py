@@ -130,8 +130,8 @@ def trade_off(
     """Find what a metric costs in terms of another: designs between the best of each.
 
     Both are minimised alone. Between the values of `against` at both ends it is limited to some,
-    one after the other from its best one on, and `minimise` minimised: each search starts from the
-    design of the value before, which keeps the wider limit too.
+    one after the other, and `minimise` minimised under each limit, from the design known so far
+    that is nearest to it (the epsilon-constraint method).
 
     Parameters
     ----------
@@ -258,14 +258,29 @@ class _Front:
         far = far if np.isfinite(far) else self._farthest(feasible)
         if not near < far - _SAME * abs(far):  # the best of one is the best of both
             return
-        here = self.found[1].tuned
-        for value in _sequence(near, far, points)[:-1].tolist():
+        for value in _sequence(near, far, points)[-2::-1].tolist():
             self.tried.append(value)
             limits = [*self.limits, self._limit(value)]
-            found = self._tune(here, self.bounds, self.first.texts, limits, starts=1)
-            if found.interrupted:
+            start = self._nearest(value)
+            if self._tune(start, self.bounds, self.first.texts, limits, starts=1).interrupted:
                 return
-            here = found.tuned if found.feasible else here
+
+    def _nearest(self, value: float) -> Design:
+        """Return the known design to start from where the second objective is limited to a value.
+
+        The best that keeps the limit; if there is none, the one that exceeds it least, of those
+        that have a value of the first objective.
+        """
+        known = [(one.tuned, _value(self.first, one), self._second(one)) for one in self.found]
+        one = self.found[0]
+        before = _value(self.first, one, before=True), self._second(one, before=True)
+        known.append((one.design, *before))
+
+        def order(each: tuple[Design, float, float]) -> tuple[bool, float, float]:
+            _, first, second = each
+            return not np.isfinite(first), max(second - value, 0.0), first
+
+        return min(known, key=order)[0]
 
     def _farthest(self, feasible: Sequence[Tuning]) -> float:
         """Return the largest known value of the second objective, where at one end it has none."""
