@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
     from flexctl.plant import LinearPlant, Plant, assemble_plant
     from flexctl.robustness import (
+        Certificate,
         StiffnessMargin,
         TimeScaleMargin,
+        certify,
         stiffness_margin,
         time_scale_margin,
     )
@@ -40,6 +42,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Arm",
     "BasisChoice",
+    "Certificate",
     "ClosedLoop",
     "Comparison",
     "Controller",
@@ -58,6 +61,7 @@ __all__ = [
     "Trajectory",
     "Tuning",
     "assemble_plant",
+    "certify",
     "close_loop",
     "compare",
     "design_controller",
@@ -87,7 +91,14 @@ _NAMES = {
     "loop": ("ClosedLoop", "LinearLoop", "close_loop", "linearise"),
     "model": ("Arm", "BasisChoice", "Design", "load_design", "load_model"),
     "plant": ("LinearPlant", "Plant", "assemble_plant"),
-    "robustness": ("StiffnessMargin", "TimeScaleMargin", "stiffness_margin", "time_scale_margin"),
+    "robustness": (
+        "Certificate",
+        "StiffnessMargin",
+        "TimeScaleMargin",
+        "certify",
+        "stiffness_margin",
+        "time_scale_margin",
+    ),
     "search": ("Scatter", "Sweep", "TradeOff", "Tuning", "scatter", "sweep", "trade_off", "tune"),
     "simulation": ("Trajectory", "simulate"),
     "verdict": (

@@ -81,8 +81,10 @@ def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> L
         if fast:
             load = T[:, plant.m :].T @ (constant(plant.B) @ tau - forces)
             z_qs = quasi_steady_deflection(plant, signals, T, y, load) if quasi_steady else 0
-            p = path_parameter(signals.q_d, signals.numbers) if len(fast.gains) > 1 else 0
-            G = table_value("gains", signals.numbers, p)
+            G = signals.numbers["gains0"]
+            if len(fast.gains) > 1:
+                p = path_parameter(signals.q_d, signals.numbers)
+                G = table_value("gains", signals.numbers, p)
             W = constant(fast.scales.W)
             tau -= G @ ca.vertcat(W @ signals.q - z_qs, W @ signals.v)
         if "G" in signals.numbers:
@@ -107,7 +109,7 @@ def _scheduled(plant: Plant, second: SecondLoop, reference: ReferenceMotion) -> 
     along the reference, of the sag, and state feedback.
     """
     feedback = design_schedule(plant.nominal, reference, second, torques=True)
-    numbers = schedule_numbers(plant.nominal, reference, feedback.schedule)
+    numbers = schedule_numbers(plant.nominal, reference, feedback)
 
     def write(plant: Plant, signals: Signals) -> ca.Function:
         own = scheduled_signals(plant, signals)

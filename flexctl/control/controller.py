@@ -145,9 +145,10 @@ class Controller(Summary):
     ) -> Controller:
         """Return the controller designed with other numbers of its plant and its design, by key.
 
-        See `Plant.at`, and with `rebuilt` `Plant.rebuilt`. Gains that are chosen stay until weights,
-        a decay or noise are given for their loop: then they follow from these, and weights and a
-        decay that are not given are those they had before. Errors of the stiffness leave all gains as they are.
+        See `Plant.at`, and with `rebuilt` `Plant.rebuilt`. Gains that are chosen stay until
+        weights, a decay or noise are given for their loop: then they follow from these, and weights
+        and a decay that are not given are those they had before. Errors of the stiffness leave all
+        gains as they are.
         Raises InputError and DesignError as `design_controller`.
         """
         of_design = of_design or {}

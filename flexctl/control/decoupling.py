@@ -91,7 +91,7 @@ def _scheduled(
 ) -> LawParts:
     """Build the law of a second loop that acts all along the path: u = a_r - G(p) x - Gi int e."""
     feedback = design_schedule(plant.nominal, reference, second, torques=False, Gi=Gi)
-    numbers = schedule_numbers(plant.nominal, reference, feedback.schedule)
+    numbers = schedule_numbers(plant.nominal, reference, feedback)
     numbers |= {} if Gi is None else {"Gi": Gi}
 
     def write(plant: Plant, signals: Signals) -> ca.Function:

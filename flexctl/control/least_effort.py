@@ -51,7 +51,8 @@ def _refined(L: Array, S: Array, loop: str) -> Array:
     if len(L) and not values[0] * _WORST_CONDITION > values[-1]:
         raise _inaccurate(loop)
     half = vectors / np.sqrt(values) / size[:, None]
-    X, left = half @ half.T, np.inf
+    X = best = half @ half.T
+    left = np.inf
     for _ in range(_MOST_STEPS):
         XSX = X @ S @ X
         residual = float(np.linalg.norm(L.T @ X + X @ L - XSX))
@@ -70,9 +71,10 @@ def _sorted_schur(A: Array, axis: float, loop: str) -> tuple[Array, Array, int]:
         return x > axis
 
     try:
-        return scipy.linalg.schur(A, output="real", sort=right)
+        T, U, *count = scipy.linalg.schur(A, output="real", sort=right)
     except np.linalg.LinAlgError as error:
         raise _inaccurate(loop) from error
+    return T, U, int(count[0])
 
 
 def _inaccurate(loop: str) -> DesignError:

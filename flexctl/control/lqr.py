@@ -96,9 +96,7 @@ def design_lqr(
             f"{'a smaller decay' if least else 'the other solver, or weights closer in size'}"
         )
     _require_decay(poles, decay, loop, least=least)
-    return StateFeedback(
-        gain=gain, cost=P, poles=poles, residual=residual, solver=how, decay=decay
-    )
+    return StateFeedback(gain=gain, cost=P, poles=poles, residual=residual, solver=how, decay=decay)
 
 
 def _require_decay(poles: ComplexArray, decay: float, loop: str, *, least: bool) -> None:
@@ -168,7 +166,11 @@ def require_stabilisable(
         state = int(np.abs(x).argmax())
         label = names[state] if names else f"state {state + 1}"
         slow = value.real < -1e-12 * max(abs(value), 1.0)
-        how = f"decays at {-value.real:.4g} 1/s, slower than {decay:g} 1/s," if slow else "is not stable"
+        how = (
+            f"decays at {-value.real:.4g} 1/s, slower than {decay:g} 1/s,"
+            if slow
+            else "is not stable"
+        )
         out = "a smaller decay" if slow else "damping"
         raise DesignError(
             f"{loop}: the mode at {abs(value):.4g} rad/s ({label}) {how} and "

@@ -13,7 +13,6 @@ from flexctl.checks import Array
 from flexctl.control.laws import Signals, constant, rigid_forces, straight_arm
 from flexctl.control.lqr import StateFeedback
 from flexctl.control.path_schedule import (
-    GainSchedule,
     PathTable,
     path_numbers,
     path_parameter,
@@ -65,7 +64,7 @@ def design_schedule(
 
 
 def _with_integrals(A: Array, B: Array, Gi: Array) -> tuple[Array, Array]:
-    """A (2n + m, 2n + m) and B (2n + m, m) with the integrals of e fed back."""
+    """Return A (2n + m, 2n + m) and B (2n + m, m) with the integrals of e fed back."""
     m = len(Gi)
     integral = np.hstack([np.eye(m, len(A)), np.zeros((m, m))])
     A = np.vstack([np.hstack([A, -B * Gi]), integral])
@@ -78,14 +77,15 @@ def _widened(table: PathTable, m: int) -> Array:
 
 
 def schedule_numbers(
-    plant: Plant, reference: ReferenceMotion, schedule: GainSchedule
+    plant: Plant, reference: ReferenceMotion, feedback: StateFeedback
 ) -> dict[str, Array]:
-    """Numbers of a law that follows a schedule: gains, and under gravity equilibria.
+    """Numbers of a law that follows the schedule of its feedback: gains, equilibria under gravity.
 
     "sag" (n,) is the equilibrium less the undeformed arm, "holding" (m,) its torques less those
     that hold the latter.
     """
-    numbers = path_numbers(reference) | table_numbers("G", schedule.gains)
+    assert feedback.schedule is not None
+    numbers = path_numbers(reference) | table_numbers("G", feedback.schedule.gains)
     if present(*plant.equations.arm.gravity):
         for name, value in (("sag", _sag), ("holding", _holding)):
             at = partial(value, plant, reference)

@@ -20,7 +20,6 @@ from flexctl.control.lqr import (
 from flexctl.model import SecondLoop
 from flexctl.plant import LinearPlant
 
-
 _SLOWEST = 1.0  # rad/s: scale of rigid motions
 
 
@@ -91,7 +90,7 @@ def state_weight(linear: LinearPlant, drives: Sequence[int], second: SecondLoop)
 def second_loop_model(
     linear: LinearPlant, drives: Sequence[int], *, torques: bool = False
 ) -> tuple[Array, Array]:
-    """A (2n, 2n) and B (2n, m) of the second loop, which commands accelerations or torques."""
+    """Return A (2n, 2n), B (2n, m) of the second loop: for torques, or for accelerations."""
     return (torque_model if torques else decoupled_model)(linear, drives)
 
 
@@ -161,7 +160,7 @@ def feedback_sentences(feedback: StateFeedback | GivenFeedback | None) -> Iterat
     if isinstance(feedback, StateFeedback) and (schedule := feedback.schedule):
         poses = len(schedule.gains.coefficients)
         yield (
-            f"the second loop acts from the start, in place of joint gains and fast loop; its gains "
+            "the second loop acts from the start, in place of joint gains and fast loop; its gains "
             f"are interpolated between {poses} poses along the path, within "
             f"{schedule.gains.error:.1e} of the designed ones (slowest frozen pole on its design "
             f"plant: {-schedule.slowest:.4g} 1/s, at {schedule.slowest_at:.3g} of the way)"

@@ -125,6 +125,25 @@ class LinearLoop(Summary):
         return (np.log(z) / self.sample_time).astype(complex)
 
     @property
+    def in_modes(self) -> LoopInModes:
+        """The loop in the modes of its arm, over one sample where its law is sampled."""
+        n_z = len(self.F)
+        if self.sample_time is None or not self.K.any():
+            _, B, T = self.plant.modal
+            enters = scipy.linalg.block_diag(B, np.eye(n_z))
+            return LoopInModes(A=self._in_modes, enters=np.asarray(enters), S=T, period=None)
+        period = self.sample_time
+        step, law = _one_sample_in_modes(self, period)
+        n, m = len(self.held_plant.A), len(law)
+        states = period * np.eye(len(step))[:, n : n + n_z]
+        return LoopInModes(
+            A=step[:, m:] + step[:, :m] @ law,
+            enters=np.hstack([step[:, :m], states]),
+            S=self.held_plant.S,
+            period=period,
+        )
+
+    @property
     def _in_modes(self) -> Array:
         """Closed loop of the arm's modal states and z: similar to A + B K, and keeps its digits."""
         A, B, T = self.plant.modal
@@ -191,6 +210,28 @@ class LinearLoop(Summary):
         return self.sample_time is not None
 
 
+@dataclass(frozen=True, kw_only=True)
+class LoopInModes:
+    """A closed loop in the modes of its arm: no entry is larger than frequencies and damping need.
+
+    Attributes
+    ----------
+    A
+        State matrix (N, N) [1/s], or of one sample [-], similar to that of the loop.
+    enters
+        Input matrix (N, m + n_z) of the rows [K L; E F] of the law, on which A depends linearly.
+    S
+        Coordinates and rates of the arm are S y, (2n, 2n), of its states y, which come first.
+    period
+        Sampling period [s]; None of a continuous loop.
+    """
+
+    A: Array
+    enters: Array
+    S: Array
+    period: float | None
+
+
 def sampled_loop(loop: LinearLoop, period: float, delay: float | Array = 0.0) -> Array:
     """One-sample map of the loop, state and integrals and past torques, law held for `period` [s].
 
@@ -219,9 +260,26 @@ def sampled_loops(loop: LinearLoop, periods: Array) -> list[Array]:
 
 
 def _alike(loop: LinearLoop, periods: Array, part: Array, whole: int, waits: int) -> Array:
-    """One-sample maps (K, N, N) for periods (K,) of which the delay is `whole` and a part (K,).
+    """One-sample maps (K, N, N) for periods (K,) of which the delay is `whole` and a part (K,)."""
+    steps, K = _steps(loop, periods, part, whole, waits)
+    return steps[:, :, len(K) :] + steps[:, :, : len(K)] @ K
 
-    The states are y, z, and the last `waits` samples of every torque, the latest first.
+
+def _one_sample_in_modes(loop: LinearLoop, period: float) -> tuple[Array, Array]:
+    """Return `_steps` of one period [s]: (N, m + N), and the law (m, N)."""
+    whole, part = divmod(loop.delay, period)
+    waits = int(whole) + (part > 1e-12 * period)
+    steps, K = _steps(loop, np.array([period]), np.array([part]), int(whole), waits)
+    return steps[0], K
+
+
+def _steps(
+    loop: LinearLoop, periods: Array, part: Array, whole: int, waits: int
+) -> tuple[Array, Array]:
+    """One sample without the law, by its torques and by the states (K, N, m + N), and the law.
+
+    The law is (m, N). The states are y, z, and the last `waits` samples of every torque, the latest
+    first. The delay is `whole` periods (K,) and a part (K,).
     """
     held, m, n_z = loop.held_plant, loop.plant.B.shape[1], len(loop.F)
     n = len(held.A)
@@ -241,8 +299,7 @@ def _alike(loop: LinearLoop, periods: Array, part: Array, whole: int, waits: int
     steps[:, n : n + n_z, m + n : m + n + n_z] = np.eye(n_z) + periods[:, None, None] * loop.F
     for k in range(waits):
         steps[:, n + n_z + k * m : n + n_z + (k + 1) * m, at[k]] = np.eye(m)
-    K = np.hstack([loop.feedback @ held.S, loop.integral_gain, np.zeros((m, waits * m))])
-    return steps[:, :, m:] + steps[:, :, :m] @ K
+    return steps, np.hstack([loop.feedback @ held.S, loop.integral_gain, np.zeros((m, waits * m))])
 
 
 def one_sample(loop: LinearLoop, period: float, delay: float | Array) -> tuple[Array, Array]:

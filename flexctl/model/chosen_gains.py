@@ -41,7 +41,7 @@ def set_aside(own: Design, changed: Design, before: SetAside | None) -> SetAside
 
 
 def _solves(design: Design, name: str) -> dict[str, Any]:
-    """What the gains of a loop follow from: its weights and its decay, by key, if it has any."""
+    """Return what the gains of a loop follow from, by key: its weights and its decay."""
     loop = getattr(design, name)
     table = {} if loop is None else loop.table()
     return {key: table[key] for key in _SOLVED[name] if table.get(key) is not None}
@@ -92,7 +92,9 @@ def with_values(
             for key in keys:
                 table[name].pop(key, None)
         if sources and any(key in table.get(name, {}) for key in _CHOSEN[name]):
-            begun = {"weights": {}} if any(key.split(".")[1] == "weights" for key in sources) else {}
+            begun = (
+                {"weights": {}} if any(key.split(".")[1] == "weights" for key in sources) else {}
+            )
             _solve_again(table[name], begun | dict((weights or {}).get(name, {})))
     for key, value in values.items():
         put_number(design, table, key, value)

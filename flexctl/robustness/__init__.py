@@ -1,5 +1,7 @@
 """How wrong the model may be: uncertain loops, stiffness margin, time-scale margin."""
 
+from flexctl.robustness.certificates.lyapunov import RELATIVE_ERROR, certify
+from flexctl.robustness.certificates.record import Certificate
 from flexctl.robustness.lft import (
     Parameter,
     Response,
@@ -41,10 +43,12 @@ __all__ = [
     "FARTHEST",
     "NO_GROWTH",
     "ORDERS",
+    "RELATIVE_ERROR",
     "AssumedAtPose",
     "AssumedStiffness",
     "Bound",
     "Case",
+    "Certificate",
     "Guaranteed",
     "IndependentErrorsAt",
     "Interval",
@@ -65,6 +69,7 @@ __all__ = [
     "WorstCase",
     "axis_tolerance",
     "bilinear",
+    "certify",
     "check_errors",
     "first_crossing",
     "follow",

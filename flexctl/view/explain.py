@@ -10,14 +10,19 @@ from flexctl.loci import EigenvalueLoci
 from flexctl.loop import ClosedLoop, LinearLoop
 from flexctl.model import Arm, BasisChoice, Design
 from flexctl.plant import LinearPlant, Plant
-from flexctl.robustness import StiffnessMargin, TimeScaleMargin
+from flexctl.robustness import Certificate, StiffnessMargin, TimeScaleMargin
 from flexctl.search import Scatter, Sweep, TradeOff, Tuning
 from flexctl.simulation import Trajectory
 from flexctl.verdict import Comparison, Evaluation, StabilityMargins
 from flexctl.view.to_json import writer_of
 from flexctl.view.words import parts
 from flexctl.view.words.loci import loci_words
-from flexctl.view.words.margins import margin_words, stability_margin_words, time_scale_words
+from flexctl.view.words.margins import (
+    certificate_words,
+    margin_words,
+    stability_margin_words,
+    time_scale_words,
+)
 from flexctl.view.words.scatter import scatter_words
 from flexctl.view.words.sweep import sweep_words
 from flexctl.view.words.tuning import trade_off_words, tuning_words
@@ -51,6 +56,7 @@ def explain(record: object) -> str:
 _WORDS: dict[type, Callable[[Any], str]] = {
     Arm: parts.arm_words,
     BasisChoice: parts.per_link,
+    Certificate: certificate_words,
     ClosedLoop: parts.loop_words,
     Comparison: verdict,
     Controller: parts.controller_words,

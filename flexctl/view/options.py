@@ -398,6 +398,9 @@ class MarginOptions(LoopOptions):
     run: bool = _flag(
         "--run", "Simulate beyond each worst case, and with deliberate underestimates."
     )
+    certify: bool = _flag(
+        "--certify", "Prove the exact margins of the linear loops in interval arithmetic."
+    )
     need: float | None = _option(
         "--need",
         "X",

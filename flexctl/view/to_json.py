@@ -11,7 +11,7 @@ from flexctl.loci import EigenvalueLoci
 from flexctl.loop import ClosedLoop, LinearLoop
 from flexctl.model import Arm, BasisChoice, Design
 from flexctl.plant import Inspection, LinearPlant, Operations, Plant
-from flexctl.robustness import StiffnessMargin, TimeScaleMargin
+from flexctl.robustness import Certificate, StiffnessMargin, TimeScaleMargin
 from flexctl.search import Scatter, Sweep, TradeOff, Tuning
 from flexctl.simulation import Trajectory
 from flexctl.verdict import Comparison, Evaluation, StabilityMargins
@@ -27,7 +27,7 @@ from flexctl.view.json.loop import (
     plant_json,
     trajectory_json,
 )
-from flexctl.view.json.margins import margin_json, time_scale_json
+from flexctl.view.json.margins import certificate_json, margin_json, time_scale_json
 from flexctl.view.json.scatter import scatter_json
 from flexctl.view.json.sweep import sweep_json
 from flexctl.view.json.tuning import trade_off_json, tuning_json
@@ -81,6 +81,7 @@ def _operations_json(record: Operations) -> dict[str, int]:
 _WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Arm: file_json,
     BasisChoice: BasisChoice.described,
+    Certificate: certificate_json,
     ClosedLoop: loop_json,
     Comparison: comparison_json,
     Controller: controller_json,

@@ -95,11 +95,17 @@ def test_gains_grow_with_the_inertia_where_nothing_bends_much():
 @pytest.mark.parametrize(
     ("second", "words"),
     [
-        ({"weights": WEIGHTS | {"effort": 1.0}, "gain": [[1.0]]}, "gain: expected no such key besi"),
+        (
+            {"weights": WEIGHTS | {"effort": 1.0}, "gain": [[1.0]]},
+            "gain: expected no such key besi",
+        ),
         ({"decay": 1.0, "gain": [[1.0]]}, "gain: expected no such key beside decay"),
-        ({"solver": "scipy"}, "weights: expected a value .or decay or gain in its place., got noth"),
+        (
+            {"solver": "scipy"},
+            "weights: expected a value .or decay or gain in its place., got noth",
+        ),
         ({"decay": 0.0}, "decay: expected more than 0, got 0"),
-        ({"decay": "fast"}, "decay: expected a number, got \"fast\""),
+        ({"decay": "fast"}, 'decay: expected a number, got "fast"'),
         ({"gain": [[1.0]], "schedule": 3}, "schedule: expected no such key, as the gain is given"),
         ({"decay": 1.0, "schedule": 1}, "schedule: expected 0, or at least 2 poses, got 1"),
         (
@@ -142,5 +148,7 @@ def test_a_twist_that_no_torque_moves_is_refused_by_name(damping, words):
     last = last | {"torsion": {"GJ": 2.0, "polar_inertia": 1e-3}, "damping_ratio": damping}
     twisting = type(arm_of("mixed")).model_validate(table | {"name": "t", "link": [first, last]})
     design = design_of(twisting, fast=None, second_loop={"decay": 2.0})
-    with pytest.raises(DesignError, match=rf"second loop: the mode at .*mode . of the arm.* {words}"):
+    with pytest.raises(
+        DesignError, match=rf"second loop: the mode at .*mode . of the arm.* {words}"
+    ):
         design_controller(twisting, design)

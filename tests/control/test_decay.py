@@ -182,7 +182,9 @@ def test_torques_have_the_margins_of_an_optimal_loop(model, weights):
 def test_no_decay_is_the_optimum_of_before(make, torques):
     linear = linearise(plant_of(make["single"](), "modes", 2))
     plain, none = (
-        design_second_loop(linear, (0,), SecondLoop(weights=make["weights"], **more), torques=torques)
+        design_second_loop(
+            linear, (0,), SecondLoop(weights=make["weights"], **more), torques=torques
+        )
         for more in ({}, {"decay": 1e-9})
     )
     assert (plain.decay, none.decay) == (0.0, 1e-9)

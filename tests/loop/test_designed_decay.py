@@ -38,10 +38,11 @@ def on_its_plant(controller):
     return close_around(controller, controller.plant)
 
 
+@pytest.mark.usefixtures("no_compiler")
 @pytest.mark.parametrize("second", [{"decay": 1.2}, {"weights": WEIGHTS, "decay": 1.2}])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", EVERY)
-def test_the_loop_has_the_poles_of_its_design(no_compiler, name, method, second):
+def test_the_loop_has_the_poles_of_its_design(name, method, second):
     loop = on_its_plant(controller_of(arm_of(name), method, second))
     linear = linearise(loop)
     assert np.abs(linear.rest.offset).max() < 1e-6  # under gravity it rests at its reference
@@ -50,8 +51,9 @@ def test_the_loop_has_the_poles_of_its_design(no_compiler, name, method, second)
     assert pole_distance(linear.poles, loop.controller.feedback.poles) < 1e-6
 
 
+@pytest.mark.usefixtures("no_compiler")
 @pytest.mark.parametrize("method", METHODS)
-def test_after_the_motion_it_decays_as_designed(no_compiler, method):
+def test_after_the_motion_it_decays_as_designed(method):
     # a tiny motion: the run is that of x' = (A - B G) x from where the second loop takes over
     arm = arm_of("rigid-joints")
     end = pose_of(arm)
@@ -73,17 +75,19 @@ def test_after_the_motion_it_decays_as_designed(no_compiler, method):
     assert slope < -2.5
 
 
+@pytest.mark.usefixtures("no_compiler")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", ["rigid-joints", "heavy-spatial"])
-def test_with_an_observer_poles_are_those_of_both(no_compiler, name, method):
+def test_with_an_observer_poles_are_those_of_both(name, method):
     loop = on_its_plant(controller_of(arm_of(name), method, loop=SEEN))
     own = loop.controller
     expected = np.concatenate([own.feedback.poles, own.observer.poles])
     assert pole_distance(linearise(loop).poles, expected) < 1e-5
 
 
+@pytest.mark.usefixtures("no_compiler")
 @pytest.mark.parametrize("schedule", [0, 3])
-def test_a_limited_law_runs_as_scipy_runs_it(no_compiler, schedule):
+def test_a_limited_law_runs_as_scipy_runs_it(schedule):
     arm = arm_of("rigid-joints")
     table = arm.table()
     table["link"] = [link | {"limits": {"torque": 0.02}} for link in table["link"]]
@@ -98,8 +102,9 @@ def test_a_limited_law_runs_as_scipy_runs_it(no_compiler, schedule):
     np.testing.assert_allclose(run.q[:, 1:], x[: loop.truth.n], atol=1e-6)
 
 
+@pytest.mark.usefixtures("no_compiler")
 @pytest.mark.parametrize("method", METHODS)
-def test_a_sampled_delayed_loop_is_near_the_continuous_one(no_compiler, method):
+def test_a_sampled_delayed_loop_is_near_the_continuous_one(method):
     arm = arm_of("rigid-joints")
     slow = {"decay": 0.5, "weights": WEIGHTS | {"strain_energy": 0.0, "kinetic_energy": 0.0}}
     far = []
@@ -121,9 +126,10 @@ def scheduled(name, method, count=4, **second):
     return controller_of(arm_of(name), method, second | {"schedule": count})
 
 
+@pytest.mark.usefixtures("no_compiler")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", EVERY)
-def test_frozen_loops_at_the_poses_have_the_poles_designed_there(no_compiler, name, method):
+def test_frozen_loops_at_the_poses_have_the_poles_designed_there(name, method):
     controller = scheduled(name, method)
     loop, second = on_its_plant(controller), controller.design.second_loop
     for share in (0.0, 0.25, 1.0):  # poses of four: 1, 3/4, 1/4, 0
@@ -138,8 +144,9 @@ def test_frozen_loops_at_the_poses_have_the_poles_designed_there(no_compiler, na
     np.testing.assert_allclose(controller.feedback.schedule.gains.at(1.0), controller.feedback.gain)
 
 
+@pytest.mark.usefixtures("no_compiler")
 @pytest.mark.parametrize("method", METHODS)
-def test_where_all_poses_are_alike_the_schedule_is_the_loop_without(no_compiler, method):
+def test_where_all_poses_are_alike_the_schedule_is_the_loop_without(method):
     arm = arm_of("rigid-joints")  # only its second joint matters to the dynamics
     end = pose_of(arm)
     reference = {"kind": "quintic", "from": [end[0] - 0.4, end[1]], "to": list(end)}
@@ -158,7 +165,8 @@ def test_where_all_poses_are_alike_the_schedule_is_the_loop_without(no_compiler,
     np.testing.assert_allclose(*map(np.array, torques), rtol=1e-6)
 
 
-def test_between_the_poses_the_interpolated_gain_is_used(no_compiler):
+@pytest.mark.usefixtures("no_compiler")
+def test_between_the_poses_the_interpolated_gain_is_used():
     controller = scheduled("sliding", "composite")
     loop, table = on_its_plant(controller), controller.feedback.schedule.gains
     share = 0.6
@@ -170,8 +178,9 @@ def test_between_the_poses_the_interpolated_gain_is_used(no_compiler):
     assert controller.feedback.schedule.slowest >= expected.real.max() - 0.5
 
 
+@pytest.mark.usefixtures("no_compiler")
 @pytest.mark.parametrize("method", METHODS)
-def test_a_slow_motion_is_followed_as_the_arm_bends(no_compiler, method):
+def test_a_slow_motion_is_followed_as_the_arm_bends(method):
     # what the feedforward neglects, such as the load of moving deflections, shrinks as 1/T^2
     arm, peaks = arm_of("heavy-sliding"), []
     for T in (2.0, 4.0):
@@ -186,7 +195,8 @@ def test_a_slow_motion_is_followed_as_the_arm_bends(no_compiler, method):
     assert peaks[0] / peaks[1] > 3.5
 
 
-def test_an_integral_beside_a_decay_keeps_it_or_is_refused(no_compiler):
+@pytest.mark.usefixtures("no_compiler")
+def test_an_integral_beside_a_decay_keeps_it_or_is_refused():
     arm = arm_of("rigid-joints")
     joints = {"joint_error": 100.0, "joint_rate": 20.0, "effort": 0.1, "strain_energy": 1.0}
     second = {"decay": 0.4, "weights": joints}
@@ -205,16 +215,17 @@ def test_an_integral_beside_a_decay_keeps_it_or_is_refused(no_compiler):
         made(0.1, second)
     with pytest.raises(DesignError, match=slow):  # s^3 + 4a s^2 + 4a^2 s + Gi never keeps it
         made(0.05, {"decay": 0.4})
-    with pytest.raises(DesignError, match="^gains.Gi: the integral makes the second loop unstable"):
+    with pytest.raises(DesignError, match=r"^gains\.Gi: the integral makes the second loop uns"):
         made(14.0, {"decay": 0.4})
 
 
 # Numbers that change
 
 
+@pytest.mark.usefixtures("no_compiler")
 @pytest.mark.parametrize("schedule", [{}, {"schedule": 4}])
 @pytest.mark.parametrize("method", METHODS)
-def test_another_decay_derives_nothing_anew(no_compiler, method, schedule):
+def test_another_decay_derives_nothing_anew(method, schedule):
     arm = arm_of("mixed")
     loop = on_its_plant(controller_of(arm, method, {"decay": 1.0} | schedule))
     faster = loop.at({"second_loop.decay": 2.0})
@@ -244,7 +255,8 @@ def test_a_new_value_compiles_nothing(monkeypatch, schedule):
     assert verdict.stability.poles.real.max() < -0.9
 
 
-def test_chosen_gains_give_way_to_weights_of_their_own_loop_alone(no_compiler):
+@pytest.mark.usefixtures("no_compiler")
+def test_chosen_gains_give_way_to_weights_of_their_own_loop_alone():
     arm = arm_of("rigid-joints")
     loop = on_its_plant(controller_of(arm))
     own = loop.controller
@@ -265,7 +277,8 @@ def test_chosen_gains_give_way_to_weights_of_their_own_loop_alone(no_compiler):
     assert back.controller.weights is None
 
 
-def test_one_matrix_in_place_of_a_schedule_is_refused(no_compiler):
+@pytest.mark.usefixtures("no_compiler")
+def test_one_matrix_in_place_of_a_schedule_is_refused():
     loop = on_its_plant(scheduled("rigid-joints", "composite"))
     with pytest.raises(InputError, match=r"^second_loop.gain: .* second_loop.schedule"):
         loop.at({"second_loop.gain": loop.controller.feedback.gain})

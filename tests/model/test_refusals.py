@@ -323,7 +323,7 @@ def test_a_faulty_design_is_refused_in_one_line(design_text, write, old, new, me
 @pytest.mark.parametrize(
     ("removed", "message"),
     [
-        ([GAINS], "second_loop: expected no such table, as method is neither decoupling nor composite, got "),
+        ([GAINS], "second_loop: expected no such table, as method is neither decoupling nor comp"),
         (
             [GAINS, SECOND_LOOP],
             "loop.strain_gauges: expected no such key, as method feedforward "

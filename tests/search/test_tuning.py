@@ -10,7 +10,7 @@ from flexctl.errors import InputError
 from flexctl.search.tuning import requirements as asked
 from flexctl.search.tuning.free_numbers import read_free
 from flexctl.search.tuning.spectra import Case, SpectralLimit
-from flexctl.search.tuning.tuner import _problem
+from flexctl.search.tuning.tuner import read_problem
 from flexctl.verdict import metrics
 from tests.arms import rigid_link, single_link
 from tests.designs import make_design
@@ -18,20 +18,10 @@ from tests.designs import make_design
 ARM, DESIGN = "single-link-hub", "hub-pd"
 
 
-def problem_of(arm, design, free, minimise, subject_to=(), over=None, **more):
+def problem_of(arm, design, free, minimise):
     """What `tune` minimises."""
-    return _problem(
-        load_model(arm),
-        load_design(design),
-        free,
-        minimise=minimise,
-        subject_to=list(subject_to),
-        over=over or {},
-        untied=False,
-        true_arm=None,
-        truth_basis=None,
-        design_basis=None,
-        **more,
+    return read_problem(
+        load_model(arm), load_design(design), free, minimise=minimise, subject_to=[]
     )
 
 

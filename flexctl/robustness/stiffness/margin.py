@@ -21,7 +21,10 @@ from flexctl.control import Controller, Recipe, design_on
 from flexctl.errors import ComputationError, DesignError, InputError, NoEquilibriumError
 from flexctl.loop import N_PATH, ClosedLoop, LinearPoses, motion_poses
 from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
+from flexctl.robustness.certificates.lyapunov import RELATIVE_ERROR
+from flexctl.robustness.certificates.record import CertifiedErrors
 from flexctl.robustness.stiffness.assumed_stiffness import judge_assumed, part_errors
+from flexctl.robustness.stiffness.certified import JudgedPose, certify_poses
 from flexctl.robustness.stiffness.independent_errors import IndependentStudy
 from flexctl.robustness.stiffness.lemma import (
     Lemma,
@@ -71,6 +74,7 @@ def stiffness_margin(
     orders: Sequence[BasisChoice] = (),
     unknown_damping: bool = False,
     run: bool = False,
+    certify: bool = False,
     time_limit: float = TIME_LIMIT,
     progress: Callable[[str], None] | None = None,
 ) -> StiffnessMargin:
@@ -98,6 +102,8 @@ def stiffness_margin(
         Whether the controller is designed for the arm without its damping.
     run
         Whether to run the nonlinear loop just beyond the worst case of independent errors.
+    certify
+        Whether to prove the exact margins in interval arithmetic, piece by piece.
     time_limit
         Time [s] for the bounds of independent errors at all poses together, after which they stop
         with what is proven so far; `MuBounds.stopped` then says so.
@@ -141,7 +147,14 @@ def stiffness_margin(
         check_errors(errors)
     checks.positive("time_limit", time_limit)
     say = progress or (lambda _words: None)
-    study = _Study(case=case, pose=pose, stiffness=stiffness, orders=tuple(orders), say=say)
+    study = _Study(
+        case=case,
+        pose=pose,
+        stiffness=stiffness,
+        orders=tuple(orders),
+        certify=certify,
+        say=say,
+    )
     independent = IndependentStudy(
         case=case,
         errors=errors or {},
@@ -180,6 +193,12 @@ _SAG = (
 )
 
 
+_CERTIFIED = (
+    "what is proven in interval arithmetic is proven of the linear loops with all entries off by "
+    f"up to {RELATIVE_ERROR:g} of their size; it says nothing of the nonlinear arm"
+)
+
+
 def _lemma(judged: PoseLoop) -> Lemma:
     """Lemma of the controller's model at the pose."""
     plant = judged.closed.controller.plant.nominal
@@ -203,6 +222,7 @@ class _Study:
     pose: Mapping[str, float] | None
     stiffness: Mapping[str, float] | None
     orders: tuple[BasisChoice, ...]
+    certify: bool
     say: Callable[[str], None]
 
     def margin(self, independent: IndependentStudy) -> StiffnessMargin:
@@ -213,6 +233,7 @@ class _Study:
         if self.stiffness:
             part_errors(closed.controller.plant, self.stiffness)  # refuses before any work
         judged, path = self.judged(closed), self.along(closed)
+        certified, path = self.certified(judged, path)
         model = closed.controller.plant.nominal
         return StiffnessMargin(
             model=case.setup.design_arm.name,
@@ -233,10 +254,15 @@ class _Study:
             locus=judged.locus,
             path=path,
             path_growth=self.growth(closed, path),
+            certified=certified,
             orders=tuple(self.at_order(basis) for basis in self.orders),
             independent=independent.bounds(judged, path),
             unknown_damping=case.unknown_damping,
-            assumptions=(*_assumed(case), *closed.assumptions),
+            assumptions=(
+                *_assumed(case),
+                *((_CERTIFIED,) if self.certify else ()),
+                *closed.assumptions,
+            ),
         )
 
     def judged(self, closed: ClosedLoop) -> PoseLoop:
@@ -256,6 +282,26 @@ class _Study:
         stars = lemma_along(plant, plant.straight(poses.T)).alpha_star
         triples = zip(times.tolist(), poses, stars.tolist(), strict=True)
         return tuple(_at_pose(closed, *triple) for triple in triples)
+
+    def certified(
+        self, judged: PoseLoop, path: tuple[PoseMargin, ...]
+    ) -> tuple[CertifiedErrors | None, tuple[PoseMargin, ...]]:
+        """Prove the exact margins at the judged pose and along the motion, where that is asked."""
+        if not self.certify:
+            return None, path
+        closed, weight = judged.closed, judged.second_loop_weight
+        here = JudgedPose(joints=judged.joints, second_loop_weight=weight, interval=judged.interval)
+        times = np.array([pose.t for pose in path])
+        poses = closed.controller.reference.sample(times)[0].T if path else ()
+        there = [
+            JudgedPose(joints=joints, second_loop_weight=0.0, interval=pose.interval)
+            for joints, pose in zip(poses, path, strict=True)
+        ]
+        self.say(f"proofs at {1 + len(path)} poses" if path else "proof at the judged pose")
+        first, *others = certify_poses(closed, [here, *there])
+        return first, tuple(
+            replace(pose, certified=own) for pose, own in zip(path, others, strict=True)
+        )
 
     def growth(self, closed: ClosedLoop, path: Sequence[PoseMargin]) -> PathGrowth | None:
         """Growth of a disturbance over the motion, where a pose does not tolerate 10 %."""

@@ -29,6 +29,7 @@ from flexctl.loop import (
     set_integrals,
 )
 from flexctl.plant import Evaluator, LinearPlant, Plant
+from flexctl.robustness.certificates.one_error import OneErrorLoop
 from flexctl.robustness.lft import (
     ControllerLFT,
     ErrorGroup,
@@ -190,6 +191,27 @@ def _close(
     )
     period = sampling_period(linear)
     return uncertain if period is None else bilinear(uncertain, period)
+
+
+def one_error_in_modes(
+    loop: ClosedLoop,
+    joints: Array,
+    second_loop_weight: float,
+    linear: LinearLoop | None = None,
+) -> OneErrorLoop:
+    """Linearise a loop at rest in its arm's modes, one error of all its law's stiffness pulled out.
+
+    A sampled law gives the map of one sample. Parameters and what raises as in `pull_out`.
+    """
+    law = RestingLaw(loop, joints, second_loop_weight, linear)
+    linear = linear or law.linear()
+    form = factor_law(law, all_together(loop.controller.plant))
+    own, by_state = linear.in_modes, loop.measurement.derivative(linear.plant.q0)
+    (seen, n), N = by_state.shape, len(own.A)
+    V = np.zeros((len(form.Q), N))
+    V[:, :n], V[:, n : n + len(linear.F)] = form.Q[:, :seen] @ (by_state @ own.S), form.Q[:, seen:]
+    U, sampled = own.enters @ form.P, own.period is not None
+    return OneErrorLoop(A=own.A, U=U, V=V, D=form.D, sampled=sampled)
 
 
 def sampling_period(linear: LinearLoop) -> float | None:

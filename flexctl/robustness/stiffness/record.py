@@ -13,6 +13,7 @@ from flexctl.errors import DesignError, InputError
 from flexctl.loop import in_words
 from flexctl.model import BasisChoice
 from flexctl.records import Summary
+from flexctl.robustness.certificates.record import CertifiedErrors
 from flexctl.robustness.lft import MuBounds
 from flexctl.robustness.stiffness.lemma import Lemma
 from flexctl.robustness.stiffness.path_growth import PathGrowth
@@ -179,6 +180,8 @@ class PoseMargin:
         Why there is no interval, with and without the name of the loop; empty otherwise.
     growing
         The mode that grows without error; None where none does.
+    certified
+        What is proven of the interval; None where that was not asked.
     """
 
     t: float
@@ -187,6 +190,7 @@ class PoseMargin:
     why: str = ""
     reason: str = ""
     growing: Growing | None = None
+    certified: CertifiedErrors | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,6 +334,8 @@ class StiffnessMargin(Summary):
         Verdict on an assumed stiffness; None without one.
     exact
         Stable interval of the complete loop at that pose.
+    certified
+        What is proven of it in interval arithmetic; None where that was not asked.
     rates
         Growth of every oscillatory mode to first order there, the fastest growing first.
     locus
@@ -372,10 +378,23 @@ class StiffnessMargin(Summary):
     locus: Locus
     path: tuple[PoseMargin, ...]
     path_growth: PathGrowth | None = None
+    certified: CertifiedErrors | None = None
     orders: tuple[OrderMargin, ...]
     independent: tuple[IndependentErrorsAt, ...]
     unknown_damping: bool
     assumptions: tuple[str, ...]
+
+    @property
+    def certified_along(self) -> tuple[float, float] | None:
+        """Errors [-] for which stability is proven at all poses of the motion; None if at no error.
+
+        None too where that was not asked, or is not proven of a pose.
+        """
+        found = [(c.alpha_lower, c.alpha_upper) for c in (p.certified for p in self.path) if c]
+        known = [(low, high) for low, high in found if low is not None and high is not None]
+        if not known or len(known) < len(self.path):
+            return None
+        return max(low for low, _ in known), min(high for _, high in known)
 
     @property
     def worst(self) -> PoseMargin | None:

@@ -47,8 +47,8 @@ def solve_dual(Q: Array, b: Array, groups: Array, totals: Array) -> Array:
     """Minimise z'Qz/2 - b'z over z >= 0, (m,), where each group of entries adds up to its total.
 
     Q (m, m) is positive semidefinite, `groups` (p, m) holds ones and zeros, `totals` (p,) > 0.
-    Active sets, from the corner with the largest b of each group; a small ridge keeps
-    dependent rows apart and is taken out by a second round about the first answer.
+    Active sets, from the corner with the largest b of each group; a ridge of 1e-11 of the largest
+    diagonal entry keeps dependent rows apart.
     """
     if len(groups) == 1 and groups[0].sum() == 1 == len(b):
         return totals.copy()
@@ -58,8 +58,7 @@ def solve_dual(Q: Array, b: Array, groups: Array, totals: Array) -> Array:
     for group, total in zip(groups, totals, strict=True):
         members = np.flatnonzero(group)
         z[members[b[members].argmax()]] = total
-    z = _active_set(regular, b, groups, totals, z)
-    return _active_set(regular, b + ridge * z, groups, totals, z)
+    return _active_set(regular, b, groups, totals, z)
 
 
 def _active_set(Q: Array, b: Array, groups: Array, totals: Array, z: Array) -> Array:
@@ -92,7 +91,7 @@ def _on_free(Q: Array, b: Array, groups: Array, totals: Array, free: Array) -> t
     E = groups[:, index]
     p, k = E.shape
     system = np.zeros((k + p, k + p))
-    system[:k, :k] = Q[np.ix_(index, index)]
+    system[:k, :k] = Q[index[:, None], index]
     system[:k, k:] = -E.T
     system[k:, :k] = E
     right = np.r_[b[index], totals]

@@ -20,7 +20,7 @@ from flexctl.search.nonsmooth.stationarity import (
 from flexctl.search.nonsmooth.steps import Step, make_step
 
 _RADII = 10.0 ** -np.arange(2, 7)  # of sampled gradients, in scaled variables
-_STALL = 1e-8  # relative fall over a dozen steps below which BFGS has done what it can
+_STALL = 1e-3  # of the tolerance: relative fall over a dozen steps at which BFGS has done what it can
 _WORTH = 1e-5  # relative fall by sampled gradients after which BFGS goes on
 _ROUNDS = 8
 
@@ -171,9 +171,11 @@ class _Search:
 
     def _small(self, measured: Stationarity) -> bool:
         """Whether the point is stationary, and meets its constraints or cannot."""
-        p = self.point.pieces
-        short = measured.norm <= self.tolerance * (1 + abs(p.objective))
-        return short and (measured.of_violation or p.violation <= self.run.clearance)
+        met = measured.of_violation or self.point.pieces.violation <= self.run.clearance
+        return met and measured.norm <= self._tolerance()
+
+    def _tolerance(self) -> float:
+        return self.tolerance * (1 + abs(self.point.pieces.objective))
 
     def _bfgs(self, piecewise: bool) -> bool:
         """BFGS steps until one fails or they stall; True where the point is stationary."""
@@ -181,10 +183,12 @@ class _Search:
         radius = float(_RADII[-1])
         self.inverse, self.fresh = np.eye(len(self.point.z)), True
         while True:
-            if self._small(measure_stationarity(self.point, [], radius, self.run.box)):
-                return True
             model = gather_model(self.point, [], self.run.box)
             step = make_step(model, self._metric(), self.penalty)
+            # a function falls no faster than the length of its smallest subgradient
+            slow = -step.change <= 2 * self._tolerance() * float(np.linalg.norm(step.d))
+            if slow and self._small(measure_stationarity(self.point, [], radius, self.run.box)):
+                return True
             if step.penalty != self.penalty:
                 self.penalty, falls = step.penalty, []
             before, left = self._merit(), self.point
@@ -192,7 +196,7 @@ class _Search:
                 return False
             self._update(left, step, piecewise)
             falls.append(before - self._merit())
-            if len(falls) >= 12 and sum(falls[-12:]) < _STALL * (1 + abs(before)):
+            if len(falls) >= 12 and sum(falls[-12:]) < _STALL * self._tolerance():
                 return False
 
     def _metric(self) -> Array:

@@ -101,8 +101,10 @@ class Minimum:
     radius
         In which the gradients were gathered, in scaled variables.
     weights, multipliers
-        Of the objective's and the constraints' pieces at x in that combination, (k,) and (l,).
-        They are what is left of its elements when neighbours of x are left out.
+        Of the objective's and the constraints' pieces in that combination, (k,) and (l,), those of
+        neighbours of x added to the piece of the same number. A multiplier is what the objective
+        gains per unit by which a constraint gives way; where constraints cannot be met, those that
+        stand against each other have the multipliers above zero, which add up to 1.
     evaluations
         Of the functions.
     status

@@ -16,7 +16,7 @@ _VIOLATED = 1e-7  # of a constraint, beyond which its violation is what must be 
 
 @dataclass(frozen=True, kw_only=True)
 class Stationarity:
-    """Norm of the smallest element, its weights at the point's own pieces (k,) and (l,).
+    """Norm of the smallest element, its weights by pieces (k,) and constraints (l,).
 
     `of_violation`: constraints are violated, and it is the violation that is combined.
     """
@@ -42,23 +42,25 @@ def measure_stationarity(
     top = _active(p.values, p.gradients, p.objective, radius)
     worst = float(p.constraints.max(initial=-np.inf))
     acting = _active(p.constraints, p.constraint_gradients, max(worst, 0.0), radius)
-    tops = [one.gradients[int(one.values.argmax())] for one in others]
-    limits = [
-        one.constraint_gradients[int(one.constraints.argmax())]
+    pushing = [
+        one
         for one in others
         if one.constraints.size
         and one.constraints.max() >= -_reach(one.constraint_gradients, radius).max()
     ]
+    limits = [one.constraint_gradients[int(one.constraints.argmax())] for one in pushing]
+    which = [*acting, *(int(one.constraints.argmax()) for one in pushing)]
     weights, multipliers = np.zeros(len(p.values)), np.zeros(len(p.constraints))
     if worst > _VIOLATED:  # no point without violation is known near: of the violation alone
         hull = np.vstack([p.constraint_gradients[acting], *limits])
-        element, of_hull, _ = smallest_combination(hull, sides)
-        multipliers[acting] = of_hull[: len(acting)]
+        element, of_limits, _ = smallest_combination(hull, sides)
     else:
+        tops = [one.gradients[int(one.values.argmax())] for one in others]
         hull = np.vstack([p.gradients[top], *tops])
         cone = np.vstack([p.constraint_gradients[acting], *limits, sides])
-        element, of_hull, of_cone = smallest_combination(hull, cone)
-        weights[top], multipliers[acting] = of_hull[: len(top)], of_cone[: len(acting)]
+        element, of_hull, of_limits = smallest_combination(hull, cone)
+        _add(weights, [*top, *(int(one.values.argmax()) for one in others)], of_hull)
+    _add(multipliers, which, of_limits)
     return Stationarity(
         norm=float(np.linalg.norm(element)),
         of_violation=worst > _VIOLATED,
@@ -67,10 +69,26 @@ def measure_stationarity(
     )
 
 
+def _add(totals: Array, indices: list[int], parts: Array) -> None:
+    """Add parts to the pieces of these numbers, which neighbours have too if they are in order."""
+    for index, part in zip(indices, parts, strict=False):
+        if index < len(totals):
+            totals[index] += part
+
+
 def gather_model(point: Point, near: list[Point], box: tuple[Array, Array]) -> LinearModel:
     """Pieces at the point, with the largest ones of its neighbours as if they were at the point."""
     p = point.pieces
     others = [one.pieces for one in near if one is not point]
+    if not others:
+        return LinearModel(
+            values=p.values,
+            gradients=p.gradients,
+            constraints=p.constraints,
+            constraint_gradients=p.constraint_gradients,
+            lowest=box[0] - point.z,
+            highest=box[1] - point.z,
+        )
     values = [*p.values, *([p.objective] * len(others))]
     gradients = [p.gradients, *(one.gradients[int(one.values.argmax())] for one in others)]
     constraints, rows = list(p.constraints), [p.constraint_gradients]

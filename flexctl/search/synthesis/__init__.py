@@ -2,5 +2,6 @@
 
 from flexctl.search.synthesis.stabilising import Stabilisation, stabilise
 from flexctl.search.synthesis.structures import ControllerStructure
+from flexctl.search.synthesis.synthesising import Synthesis, synthesise
 
-__all__ = ["ControllerStructure", "Stabilisation", "stabilise"]
+__all__ = ["ControllerStructure", "Stabilisation", "Synthesis", "stabilise", "synthesise"]

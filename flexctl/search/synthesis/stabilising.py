@@ -160,7 +160,7 @@ def stabilise(
     found = next(search.run(trials, affordable(len(plant.A) + order)), search.best)
     K = np.zeros(plant.shape) if found is None else structure.gain(found.x)
     eigenvalues = np.linalg.eigvals(plant.closed(K).A).astype(complex)
-    abscissa = _rightmost(eigenvalues, sample_time)
+    abscissa = spectral_abscissa(eigenvalues, sample_time)
     if not abscissa < 0:
         raise DesignError(
             f"stabilise: no stable loop found from {search.starts} starts, the best has a spectral "
@@ -209,7 +209,7 @@ def _aim(plant: Interconnection, sample_time: float | None) -> float:
     return _AIM * float(unstable.max() or (sizes.min() if sizes.size else 1.0))
 
 
-def _rightmost(eigenvalues: ComplexArray, sample_time: float | None) -> float:
+def spectral_abscissa(eigenvalues: ComplexArray, sample_time: float | None) -> float:
     """Spectral abscissa [1/s], of a sampled loop by ln|z|/T."""
     if sample_time is None:
         return float(eigenvalues.real.max())

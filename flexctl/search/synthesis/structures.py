@@ -226,6 +226,10 @@ class ControllerStructure(Summary):
         x = np.linalg.lstsq(rows, (K - self.offset).ravel())[0]
         return np.clip(x, self.lower, self.upper)
 
+    def named(self, x: Any) -> dict[str, float]:
+        """Return the free numbers by name."""
+        return dict(zip(self.names, map(float, x), strict=True))
+
     def _facts(self) -> Mapping[str, Any]:
         m, p = (size - self.order for size in self.offset.shape)
         return {"outputs": m, "inputs": p, "order": self.order, "names": self.names}

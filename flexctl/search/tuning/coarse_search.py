@@ -31,12 +31,12 @@ def coarse_search(problem: Problem, start: Array, seed: int) -> Array:
         strategy = cma.CMAEvolutionStrategy(np.clip(mean, 0.01, 0.99), _WIDTH, options)
         while not strategy.stop():
             places = strategy.ask()
-            strategy.tell(places, [_merit(problem, np.asarray(u)) for u in places])
+            strategy.tell(places, [merit(problem, np.asarray(u)) for u in places])
         return np.clip(np.asarray(strategy.result.xbest, dtype=float), 0.0, 1.0)
 
 
-def _merit(problem: Problem, u: Array) -> float:
-    """One number that orders places by violation, then objective."""
+def merit(problem: Problem, u: Array) -> float:
+    """Return one number that orders places u (n,) by violation, then objective."""
     try:
         limits = problem.spectral_at(u, slopes=False).objective
     except LostError:

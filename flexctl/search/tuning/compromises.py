@@ -181,7 +181,7 @@ def _check_points(points: int) -> None:
         raise InputError(f"points: expected 2 .. {_MOST_POINTS}, got {points}")
 
 
-def _read_against(against: str, minimise: object) -> Objective:
+def _read_against(against: str, minimise: str | Sequence[str] | None) -> Objective:
     if not isinstance(against, str):
         raise InputError(f"against: expected the name of a metric, got {against!r}")
     try:
@@ -258,12 +258,20 @@ class _Front:
         far = far if np.isfinite(far) else self._farthest(feasible)
         if not near < far - _SAME * abs(far):  # the best of one is the best of both
             return
-        for value in _sequence(near, far, points)[-2::-1].tolist():
-            self.tried.append(value)
-            limits = [*self.limits, self._limit(value)]
-            start = self._nearest(value)
-            if self._tune(start, self.bounds, self.first.texts, limits, starts=1).interrupted:
-                return
+        good, left = far, _sequence(near, far, points)[-2::-1].tolist()
+        while left and not self.interrupted:
+            value = left.pop(0)
+            if self._at(value):
+                good = value
+            elif left:  # less is not to be had either: closer to what is
+                left = [_between(value, good), *left[1:]]
+
+    def _at(self, value: float) -> bool:
+        """Minimise the first objective with the second limited to a value; whether it can be."""
+        self.tried.append(value)
+        limits = [*self.limits, self._limit(value)]
+        found = self._tune(self._nearest(value), self.bounds, self.first.texts, limits, starts=1)
+        return found.feasible and bool(np.isfinite(_value(self.first, found)))
 
     def _nearest(self, value: float) -> Design:
         """Return the known design to start from where the second objective is limited to a value.
@@ -307,19 +315,16 @@ class _Front:
             second=self._second(first, before=True),
             tuning=None,
         )
-        kept = [self._compromise(k, one) for k, one in enumerate(self.found) if one.feasible]
+        kept = [self._compromise(one) for one in self.found if one.feasible]
+        kept += [start] if _keeps_limits(first) else []
         kept = [one for one in kept if np.isfinite([one.first, one.second]).all()]
         front = _front(kept)
-        names = {id(one): f"{design.name}-{k}" for k, one in enumerate(front, 1)}
         return TradeOff(
             model=first.model,
             first=self.first,
             second=self.second,
             start=start,
-            front=tuple(
-                replace(one, design=one.design.model_copy(update={"name": names[id(one)]}))
-                for one in front
-            ),
+            front=tuple(_named(one, design, k) for k, one in enumerate(front, 1)),
             tried=tuple(self.tried),
             dominated=len(kept) - len(front),
             requirements=tuple(one.requirement for one in first.constraints),
@@ -328,13 +333,28 @@ class _Front:
             interrupted=self.interrupted,
         )
 
-    def _compromise(self, k: int, one: Tuning) -> Compromise:
+    def _compromise(self, one: Tuning) -> Compromise:
         return Compromise(
-            design=tuned_design(one, f"{self.found[0].design.name}-{k}"),
+            design=tuned_design(one),
             first=_value(self.first, one),
             second=self._second(one),
             tuning=one,
         )
+
+
+def _keeps_limits(one: Tuning) -> bool:
+    """Whether the design that a tuning started from keeps all limits."""
+    known = one.worst_before
+    violations = [each.requirement.violation(known) for each in one.constraints]
+    sound = one.before.failed is None and known["stability.stable"] == 1
+    return sound and max(violations, default=0.0) <= _SAME
+
+
+def _named(one: Compromise, start: Design, number: int) -> Compromise:
+    """Name a design of the front by its number; the one that all started from keeps its name."""
+    if one.tuning is None:
+        return one
+    return replace(one, design=one.design.model_copy(update={"name": f"{start.name}-{number}"}))
 
 
 def _bounds(found: Tuning) -> Mapping[str, Bounds]:
@@ -349,6 +369,11 @@ def _sequence(near: float, far: float, points: int) -> Array:
     if near > 0 and far > _WIDE * near:
         return np.geomspace(near, far, points)
     return np.linspace(near, far, points)
+
+
+def _between(low: float, high: float) -> float:
+    """Value half way between two: of numbers above zero in ratio."""
+    return float(np.sqrt(low * high)) if low > 0 else (low + high) / 2
 
 
 def _value(objective: Objective, one: Tuning, *, before: bool = False) -> float:

@@ -43,7 +43,8 @@ def _eigenvalues(problem: Problem, u: Array) -> ComplexArray | None:
     z = np.linalg.eigvals(A).astype(complex)
     if period is None:
         return z
-    return np.log(np.where(np.abs(z) > _LEAST, z, _LEAST)) / period
+    logarithms: ComplexArray = np.log(np.where(np.abs(z) > _LEAST, z, _LEAST).astype(complex))
+    return logarithms / period
 
 
 def _in_order(before: ComplexArray, now: ComplexArray) -> ComplexArray:

@@ -289,7 +289,7 @@ def tune(
     check_effort(starts=starts, evaluations=evaluations, unseen=unseen, seed=seed, jobs=jobs)
     arm, design = load_model(arm), load_design(design)
     asked = asked_of(design, free, minimise, subject_to, over, untied=untied)
-    problem = _problem(
+    problem = read_problem(
         arm,
         design,
         asked.free,
@@ -306,20 +306,20 @@ def tune(
     return work.run(unseen, begin)
 
 
-def _problem(
+def read_problem(
     arm: Arm,
     design: Design,
     free: Mapping[str, Bounds] | Sequence[str],
     *,
-    minimise: str | Sequence[str] | None,
-    subject_to: Sequence[str] | None,
-    over: Mapping[str, Spec | Variation],
-    untied: bool,
-    true_arm: Arm | str | Path | None,
-    truth_basis: BasisChoice | None,
-    design_basis: BasisChoice | None,
+    minimise: str | Sequence[str] | None = None,
+    subject_to: Sequence[str] | None = None,
+    over: Mapping[str, Spec | Variation] | None = None,
+    untied: bool = False,
+    true_arm: Arm | str | Path | None = None,
+    truth_basis: BasisChoice | None = None,
+    design_basis: BasisChoice | None = None,
 ) -> Problem:
-    """Read what is asked for."""
+    """Read what `tune` is asked for; raises as it does."""
     require_motion(design)
     require_gains(design)
     check_design(arm, design)
@@ -330,7 +330,7 @@ def _problem(
         replace(spec, key=f"truth.{key}")
         if isinstance(spec, Variation)
         else read_variation(f"truth.{key}", spec)
-        for key, spec in over.items()
+        for key, spec in (over or {}).items()
     )
     arms = setup.design_arm, setup.true_arm, setup.truth_basis
     study = Study(

@@ -75,6 +75,7 @@ def measure_margin(options: MarginOptions, model: str, word: str) -> Result:
             orders=ORDERS if options.orders else (),
             unknown_damping=unknown,
             run=options.run,
+            certify=options.certify,
             time_limit=options.time_limit,
             progress=say,
         )

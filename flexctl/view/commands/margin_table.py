@@ -23,6 +23,7 @@ from flexctl.view.words.bias import strays
 from flexctl.view.words.margins import (
     all_grow,
     bound_words,
+    certified_range,
     grown,
     judged_where,
     largest_errors,
@@ -121,6 +122,7 @@ def _rows(margin: StiffnessMargin, where: str) -> Iterator[tuple[str, ...]]:
     yield _below(exact, where)
     if (pose := margin.worst_below) and pose.interval:
         yield _below(pose.interval, f"{there}, t = {pose.t:.3g} s")
+    yield from _certified(margin, where)
     if margin.assumed_stiffness:
         at = margin.assumed_stiffness.worst
         limit = at.interval.upper if at.interval else None
@@ -131,6 +133,22 @@ def _rows(margin: StiffnessMargin, where: str) -> Iterator[tuple[str, ...]]:
         what = "unstable without error" if all_grow(lost) else "no margin"
         label = f"{what} at {len(lost)} of {len(margin.path)} poses"
         yield label, "none", "", grown(lost[0]), ""
+
+
+def _certified(margin: StiffnessMargin, where: str) -> Iterator[tuple[str, ...]]:
+    """Write what is proven in interval arithmetic, at the judged pose and along the motion."""
+    here, along, label = margin.certified, margin.certified_along, "proven in interval arithmetic"
+    if here is None:
+        return
+    if here.alpha_lower is None or here.alpha_upper is None:
+        yield f"{label} {where}", "nothing", "-", here.why, ""
+    else:
+        pieces = f"in {here.pieces} pieces" if here.pieces > 1 else "in one piece"
+        short = f", {here.why}" if here.why else ""
+        proven = certified_range(here.alpha_lower, here.alpha_upper)
+        yield f"{label} {where}", proven, "-", f"{pieces}{short}", ""
+    if along:
+        yield f"{label} at all poses of the motion", certified_range(*along), "-", "", ""
 
 
 def _above(interval: Interval, at: str) -> tuple[str, ...]:

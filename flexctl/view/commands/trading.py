@@ -69,9 +69,11 @@ def _keep(found: TradeOff, folder: Path) -> dict[str, Path]:
     folder.mkdir(exist_ok=True)
     files = {}
     for one in found.front:
+        if one.tuning is None:  # it has a file
+            continue
         name = one.design.name
         files[name] = folder / f"{name}.toml"
-        comment = "\n".join(history(one.tuning, command())) if one.tuning else ""
+        comment = "\n".join(history(one.tuning, command()))
         with replacing(files[name]) as draft:
             draft.write_text(design_text(one.design, folder, comment), encoding="utf-8")
     return files
@@ -85,7 +87,8 @@ def _figure(found: TradeOff) -> Any:
 
 def _table(found: TradeOff, files: Mapping[str, Path]) -> RenderableType:
     names = list(dict.fromkeys(key for one in found.front for key in _values(one)))
-    rows = [_row(found, one, names, files) for one in (found.start, *found.front)]
+    shown = found.front if found.start in found.front else (found.start, *found.front)
+    rows = [_row(found, one, names, files) for one in shown]
     title = f"{found.start.design.name} on {found.model}: {found.first} against {found.second}"
     heads = ["", str(found.second), str(found.first), *names]
     table = plain_table(title, *heads, rows=rows, numeric=range(1, len(heads)))

@@ -10,6 +10,7 @@ from flexctl.records import plain
 from flexctl.robustness import (
     FARTHEST,
     AssumedStiffness,
+    Certificate,
     IndependentErrorsAt,
     Interval,
     Lemma,
@@ -42,6 +43,8 @@ def margin_json(margin: StiffnessMargin) -> dict[str, Any]:
             "given_stiffness": margin.assumed_stiffness and _given(margin.assumed_stiffness),
             "exact": _interval(margin.exact) | {"rates": [_rate(rate) for rate in margin.rates]},
             "path": _path(margin),
+            "certified": _certified(margin),
+            "not_certified": margin.certified.why or None if margin.certified else None,
             "orders": [_order(order) for order in margin.orders],
             "structured": _structured(margin.independent[0]) if margin.independent else None,
             "structured_at": [_structured(one) for one in margin.independent],
@@ -105,6 +108,7 @@ def _rate(rate: ModeRate) -> dict[str, Any]:
 def _path(margin: StiffnessMargin) -> dict[str, Any]:
     """Write what is found along the motion, a list by pose each."""
     poses, worst, below = margin.path, margin.worst, margin.worst_below
+    certified = [pose.certified for pose in poses if pose.certified]
     return {
         "t": [pose.t for pose in poses],
         "lemma": [pose.alpha_star for pose in poses],
@@ -115,6 +119,21 @@ def _path(margin: StiffnessMargin) -> dict[str, Any]:
         "worst_t": worst.t if worst else None,
         "worst_t_lower": below.t if below else None,
         "growth": asdict(margin.path_growth) if margin.path_growth else None,
+        "certified_lower": [c.alpha_lower for c in certified],
+        "certified_upper": [c.alpha_upper for c in certified],
+        "not_certified": [c.why or None for c in certified],
+    }
+
+
+def _certified(margin: StiffnessMargin) -> dict[str, Any] | None:
+    """Write what is proven of the exact margin; None where that was not asked, or nothing is."""
+    certified, along = margin.certified, margin.certified_along
+    if certified is None or not certified.proven:
+        return None
+    return {
+        **attributes(certified, "alpha_lower alpha_upper pieces relative_error"),
+        "path_alpha_lower": along[0] if along else None,
+        "path_alpha_upper": along[1] if along else None,
     }
 
 
@@ -125,6 +144,13 @@ def _interval(interval: Interval) -> dict[str, Any]:
         "lower": _loss(interval.lower),
         **attributes(interval, "unmoved unknowns counted proven"),
     }
+
+
+def certificate_json(certificate: Certificate) -> dict[str, Any]:
+    """Write a certificate; what is not proven is None."""
+    names = "proven spectral_abscissa states relative_error decay sample_time T"
+    radius = None if certificate.sample_time is None else certificate.bound
+    return plain({**attributes(certificate, names), "spectral_radius": radius})
 
 
 def ends_json(interval: Interval) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from flexctl.robustness import (
     AssumedAtPose,
     AssumedStiffness,
     Bound,
+    Certificate,
     Guaranteed,
     IndependentErrorsAt,
     PoseMargin,
@@ -53,6 +54,29 @@ def _limited(value: float, factor: float, unit: str) -> str:
     if np.isfinite(value):
         return f"{factor * value:.3g} {unit}"
     return f"no limit in {unit.removeprefix('ms of ')}"
+
+
+def certificate_words(certificate: Certificate) -> str:
+    """Say what a certificate proves, and of what."""
+    error, bound = certificate.relative_error, certificate.spectral_abscissa
+    about = f"all loops whose entries differ by up to {error:.3g} of their size" if error else "it"
+    if not np.isfinite(bound) and not certificate.proven:
+        return f"Not proven: nothing is proven of {about}. It may still be stable."
+    decay = f"every disturbance decays at {_at_least(-bound):.4g} 1/s at least"
+    grows = f"no disturbance grows faster than at {-_at_least(-bound):.4g} 1/s"
+    what = decay if bound < 0 else grows
+    if certificate.proven:
+        return f"Proven in interval arithmetic of {about}: {what}."
+    wanted = f" ({certificate.decay:.4g} 1/s was wanted)" if certificate.decay else ""
+    return f"Not proven to be stable: of {about}, {what}{wanted}. It may still be stable."
+
+
+def _at_least(value: float) -> float:
+    """Round to three significant digits, never upwards."""
+    if not value or not np.isfinite(value):
+        return value
+    unit = 10.0 ** (np.floor(np.log10(abs(value))) - 2)
+    return float(f"{np.floor(value / unit) * unit:.12g}")
 
 
 def bound_words(at: IndependentErrorsAt) -> str:
@@ -141,7 +165,8 @@ def margin_words(margin: StiffnessMargin, advice: str = "") -> str:
     """
     where = judged_where(margin)
     given = given_words(margin.assumed_stiffness, where) if margin.assumed_stiffness else ""
-    return f"{given}{_unstable(margin)}{_said(margin, where, advice)}{_independent(margin)}"
+    said = f"{_said(margin, where, advice)}{_certified(margin, where)}"
+    return f"{given}{_unstable(margin)}{said}{_independent(margin)}"
 
 
 def _said(margin: StiffnessMargin, where: str, advice: str) -> str:
@@ -157,6 +182,36 @@ def _said(margin: StiffnessMargin, where: str, advice: str) -> str:
     known = "damping unknown to the controller" if margin.unknown_damping else "the stated damping"
     first = f"With {known}, {name} tolerates {_above(margin, where)}{_above_moving(margin)}"
     return f"{first}. {_rest(margin, where, advice)}"
+
+
+def _certified(margin: StiffnessMargin, where: str) -> str:
+    """Say for which errors stability of the linear loops is proven, and what that leaves open."""
+    here, along = margin.certified, margin.certified_along
+    if here is None:
+        return ""
+    places = []
+    if here.alpha_lower is not None and here.alpha_upper is not None:
+        places.append(f"{certified_range(here.alpha_lower, here.alpha_upper)} {where}")
+    if along:
+        places.append(f"{certified_range(*along)} at all {len(margin.path)} poses of the motion")
+    said = ""
+    if places:
+        proven = f"the linear loop is stable for errors {', and '.join(places)}"
+        said = f" Proven in interval arithmetic: {proven}; this says nothing of the nonlinear arm."
+    if not here.proven:
+        said += f" Nothing is proven in interval arithmetic {where}: {here.why}."
+    left = [pose for pose in margin.path if pose.certified and not pose.certified.proven]
+    if left and left[0].certified:
+        count = f"{len(left)} of {len(margin.path)} poses of the motion"
+        said += f" Nothing is proven so at {count}: {left[0].certified.why}."
+    return said
+
+
+def certified_range(lower: float, upper: float) -> str:
+    """Write proven errors, rounded towards 0: ``from -99.9 % to +14.5 %``."""
+    if np.isinf(upper):
+        return "of any size"
+    return f"from -{percent(_at_least(-lower))} to +{percent(_at_least(upper))}"
 
 
 def _independent(margin: StiffnessMargin) -> str:
