@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         stiffness_margin,
         time_scale_margin,
     )
-    from flexctl.search import Scatter, Sweep, Tuning, scatter, sweep, tune
+    from flexctl.search import Scatter, Sweep, TradeOff, Tuning, scatter, sweep, trade_off, tune
     from flexctl.simulation import Trajectory, simulate
     from flexctl.verdict import (
         Comparison,
@@ -57,6 +57,7 @@ __all__ = [
     "StiffnessMargin",
     "Sweep",
     "TimeScaleMargin",
+    "TradeOff",
     "Trajectory",
     "Tuning",
     "assemble_plant",
@@ -79,6 +80,7 @@ __all__ = [
     "sweep",
     "time_scale_margin",
     "to_json",
+    "trade_off",
     "tune",
     "wrap_controller",
 ]
@@ -97,7 +99,7 @@ _NAMES = {
         "stiffness_margin",
         "time_scale_margin",
     ),
-    "search": ("Scatter", "Sweep", "Tuning", "scatter", "sweep", "tune"),
+    "search": ("Scatter", "Sweep", "TradeOff", "Tuning", "scatter", "sweep", "trade_off", "tune"),
     "simulation": ("Trajectory", "simulate"),
     "verdict": (
         "Comparison",

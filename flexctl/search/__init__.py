@@ -19,6 +19,7 @@ from flexctl.search.statistics import (
 )
 from flexctl.search.sweeps import Sweep, sweep
 from flexctl.search.tuning import (
+    Compromise,
     Constraint,
     Found,
     FreeNumber,
@@ -26,9 +27,11 @@ from flexctl.search.tuning import (
     Relief,
     Requirement,
     Step,
+    TradeOff,
     Tuning,
     Unseen,
     read_objective,
+    trade_off,
     tune,
     tuned_design,
 )
@@ -41,6 +44,7 @@ __all__ = [
     "BiasAdvice",
     "BiasRun",
     "BiasRuns",
+    "Compromise",
     "Constraint",
     "DampingChart",
     "Found",
@@ -60,6 +64,7 @@ __all__ = [
     "Step",
     "Summaries",
     "Sweep",
+    "TradeOff",
     "Trial",
     "Tuning",
     "Unseen",
@@ -78,6 +83,7 @@ __all__ = [
     "search_over",
     "summarise",
     "sweep",
+    "trade_off",
     "tune",
     "tuned_design",
 ]

@@ -11,7 +11,7 @@ from flexctl.loop import ClosedLoop, LinearLoop
 from flexctl.model import Arm, BasisChoice, Design
 from flexctl.plant import LinearPlant, Plant
 from flexctl.robustness import Certificate, StiffnessMargin, TimeScaleMargin
-from flexctl.search import Scatter, Sweep, Tuning
+from flexctl.search import Scatter, Sweep, TradeOff, Tuning
 from flexctl.simulation import Trajectory
 from flexctl.verdict import Comparison, Evaluation, StabilityMargins
 from flexctl.view.to_json import writer_of
@@ -25,7 +25,7 @@ from flexctl.view.words.margins import (
 )
 from flexctl.view.words.scatter import scatter_words
 from flexctl.view.words.sweep import sweep_words
-from flexctl.view.words.tuning import tuning_words
+from flexctl.view.words.tuning import trade_off_words, tuning_words
 from flexctl.view.words.verdict import evaluation_words, verdict
 
 
@@ -71,6 +71,7 @@ _WORDS: dict[type, Callable[[Any], str]] = {
     Scatter: scatter_words,
     Sweep: sweep_words,
     TimeScaleMargin: time_scale_words,
+    TradeOff: trade_off_words,
     Trajectory: parts.run_words,
     Tuning: tuning_words,
 }

@@ -11,11 +11,12 @@ from flexctl import __version__, checks
 from flexctl.loci import EigenvalueLoci
 from flexctl.records import plain
 from flexctl.robustness import StiffnessMargin, TimeScaleMargin
-from flexctl.search import Scatter
+from flexctl.search import Scatter, TradeOff, Tuning
 from flexctl.verdict import BASELINE, Comparison
 from flexctl.view.json.evaluation import comparison_json
 from flexctl.view.output import FIGURES, check_target, replacing, save_figure
 from flexctl.view.to_json import to_json
+from flexctl.view.tuned_file import tuned_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,11 +32,11 @@ def save(record: object, path: str | Path) -> None:
     Parameters
     ----------
     record
-        A `Comparison`, `EigenvalueLoci`, `StiffnessMargin` or `TimeScaleMargin`; any record of
-        `to_json` as .json.
+        A `Comparison`, `EigenvalueLoci`, `StiffnessMargin`, `TimeScaleMargin`, `TradeOff` or
+        `Tuning`; any record of `to_json` as .json.
     path
         .svg, .png or .pdf for the figure, .json for `to_json`; .html for the report of a
-        comparison, in one file.
+        comparison, in one file; .toml for the design that a tuning found.
 
     Raises
     ------
@@ -58,6 +59,7 @@ def save(record: object, path: str | Path) -> None:
     figure = _FIGURES.get(type(record))
     kinds = [*(FIGURES if figure else ()), ".json"]
     kinds += [".html"] if isinstance(record, Comparison) else []
+    kinds += [".toml"] if isinstance(record, Tuning) else []
     check_target(f"file of {type(record).__name__}", path, kinds)
     suffix = path.suffix.lower()
     if suffix == ".json":
@@ -67,6 +69,8 @@ def save(record: object, path: str | Path) -> None:
         answer = comparison_json(record)
         answer["truth"]["settings"] = []
         write_report(path, record, answer, _made_of(record))
+    elif suffix == ".toml" and isinstance(record, Tuning):
+        _write(path, tuned_text(record, path))
     elif figure:
         save_figure(figure(record), path)
 
@@ -130,9 +134,23 @@ def _time_scale_figure(record: TimeScaleMargin) -> Figure:
     return plot_separation(record)
 
 
+def _tuning_figure(record: Tuning) -> Figure:
+    from flexctl.view.figures.tuning import plot_tuning
+
+    return plot_tuning(record)
+
+
+def _trade_off_figure(record: TradeOff) -> Figure:
+    from flexctl.view.figures.trade_off import plot_trade_off
+
+    return plot_trade_off(record)
+
+
 _FIGURES: Mapping[type, Callable[[Any], Figure]] = {
     Comparison: comparison_figure,
     EigenvalueLoci: _loci_figure,
     StiffnessMargin: _stiffness_figure,
     TimeScaleMargin: _time_scale_figure,
+    TradeOff: _trade_off_figure,
+    Tuning: _tuning_figure,
 }

@@ -12,7 +12,7 @@ from flexctl.loop import ClosedLoop, LinearLoop
 from flexctl.model import Arm, BasisChoice, Design
 from flexctl.plant import Inspection, LinearPlant, Operations, Plant
 from flexctl.robustness import Certificate, StiffnessMargin, TimeScaleMargin
-from flexctl.search import Scatter, Sweep, Tuning
+from flexctl.search import Scatter, Sweep, TradeOff, Tuning
 from flexctl.simulation import Trajectory
 from flexctl.verdict import Comparison, Evaluation, StabilityMargins
 from flexctl.view.json.evaluation import comparison_json, evaluation_json, stability_margins_json
@@ -30,7 +30,7 @@ from flexctl.view.json.loop import (
 from flexctl.view.json.margins import certificate_json, margin_json, time_scale_json
 from flexctl.view.json.scatter import scatter_json
 from flexctl.view.json.sweep import sweep_json
-from flexctl.view.json.tuning import tuning_json
+from flexctl.view.json.tuning import trade_off_json, tuning_json
 
 Written = TypeVar("Written")
 
@@ -98,6 +98,7 @@ _WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Scatter: scatter_json,
     Sweep: sweep_json,
     TimeScaleMargin: time_scale_json,
+    TradeOff: trade_off_json,
     Trajectory: trajectory_json,
     Tuning: tuning_json,
 }

@@ -8,17 +8,17 @@ from pathlib import Path
 from flexctl.model import design_text
 from flexctl.search import Constraint, Tuning, tuned_design
 from flexctl.view.words.metrics import metric_value
-from flexctl.view.words.tuning import arm_words, limit_text, objective_value
+from flexctl.view.words.tuning import arm_words, counted, limit_text, objective_value
 
 
 def tuned_text(tuning: Tuning, path: Path, command: str = "") -> str:
     """Write the tuned design as the text of a file at `path`, with its history as comments."""
     design = tuned_design(tuning, path.stem)
-    comment = "\n".join(_history(tuning, command))
+    comment = "\n".join(history(tuning, command))
     return design_text(design, path.parent, comment)
 
 
-def _history(tuning: Tuning, command: str) -> Iterator[str]:
+def history(tuning: Tuning, command: str) -> Iterator[str]:
     """Write what made the design: command, start, objective, limits, cost, other arms."""
     if command:
         yield f"Made by: {command}"
@@ -30,7 +30,8 @@ def _history(tuning: Tuning, command: str) -> Iterator[str]:
     yield f"{tuning.objective}: {before} -> {after}"
     yield from map(_limit, tuning.constraints)
     more = " (interrupted)" if tuning.interrupted else ""
-    yield f"{tuning.evaluations} evaluations{more}; arms: {len(tuning.arms)}."
+    arms = counted(len(tuning.judged_on), "arm")
+    yield f"{counted(tuning.evaluations, 'evaluation')}{more}; judged on {arms}."
     if tuning.unseen:
         unseen = tuning.unseen
         yield (

@@ -1,5 +1,6 @@
 """Tuning: numbers of a design with which a metric is small and limits are kept."""
 
+from flexctl.search.tuning.compromises import Compromise, TradeOff, trade_off
 from flexctl.search.tuning.free_numbers import FreeNumber
 from flexctl.search.tuning.local_search import Found, Step
 from flexctl.search.tuning.requirements import Objective, Requirement, read_objective
@@ -7,6 +8,7 @@ from flexctl.search.tuning.tuned_design import tuned_design
 from flexctl.search.tuning.tuner import Constraint, Relief, Tuning, Unseen, tune
 
 __all__ = [
+    "Compromise",
     "Constraint",
     "Found",
     "FreeNumber",
@@ -14,9 +16,11 @@ __all__ = [
     "Relief",
     "Requirement",
     "Step",
+    "TradeOff",
     "Tuning",
     "Unseen",
     "read_objective",
+    "trade_off",
     "tune",
     "tuned_design",
 ]

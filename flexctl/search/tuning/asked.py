@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from flexctl.errors import InputError
-from flexctl.model import Design, TuneChoice
+from flexctl.model import DESIGN_TABLES, Design, TuneChoice
 from flexctl.search.samples import Spec, Variation
 from flexctl.search.tuning.free_numbers import Bounds
 
@@ -53,11 +53,15 @@ def asked_of(
     own = design.tune or TuneChoice()
     free = [free] if isinstance(free, str) else free
     subject_to = [subject_to] if isinstance(subject_to, str) else subject_to
+    over = (own.over or {}) if over is None else over
+    for key in over:
+        if key.split(".")[0] in DESIGN_TABLES:
+            raise InputError(f"over: expected numbers of the arm, got {key} of the design")
     return Asked(
         free=free or own.free or (),
         minimise=own.minimise if minimise is None else minimise,
         subject_to=own.subject_to if subject_to is None else subject_to,
-        over=own.over or {} if over is None else over,
+        over=over,
         untied=untied or own.untied,
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.errors import InputError
-from flexctl.model import DESIGN_TABLES, Design, design_value, has_number, nearest
+from flexctl.model import Design, design_value, has_number, nearest
 
 Bounds = tuple[float, float] | str | None
 """Least and greatest value; or such text, ``"10:2000"`` or, as factors, ``"*0.1:*10"``."""
@@ -21,6 +21,7 @@ GAIN_RANGE = 20.0  # bounds of a gain, unless they are given: value/20 and 20 va
 WEIGHT_RANGE = 1e4  # of a weight or noise, of which only the ratios matter
 _BY_RATIO = ("weights", "noise")
 _DEFAULT = ("gains", "second_loop", "fast_loop", "observer")  # tables that are free if none is told
+_TABLES = (*_DEFAULT, "options")
 _NOT_TUNED = ("switch", "solver", "schedule", "start_error", "columns", "scaled", "modes")
 
 
@@ -137,7 +138,10 @@ def read_free(
         When a key is no number of the design, bounds are the wrong way round, or the value of the
         file is beyond them.
     """
-    specs = dict(free) if isinstance(free, Mapping) else dict(map(_split, free))
+    pairs = list(free.items()) if isinstance(free, Mapping) else list(map(_split, free))
+    specs = dict(pairs)
+    if len(specs) < len(pairs):
+        raise InputError(f"free: expected each key once, got {', '.join(key for key, _ in pairs)}")
     if not specs:
         specs = {key: None for key in _DEFAULT if _numbers_below(design, key)}
     if not specs:
@@ -165,12 +169,12 @@ def _split(text: str) -> tuple[str, Bounds]:
 
 def _keys(design: Design, key: str) -> list[str]:
     """Keys of the numbers that a key stands for: itself, or those in a table."""
-    if not key or key.split(".")[0] not in DESIGN_TABLES:
-        known = nearest(key, DESIGN_TABLES)
-        raise InputError(f"free: expected a key of the design ({known}), got {key!r}")
+    if not key or key.split(".")[0] not in _TABLES:
+        known = nearest(key, _TABLES)
+        raise InputError(f"free: expected gains or weights of the design ({known}), got {key!r}")
     keys = _numbers_below(design, key)
     if not keys:
-        known = [own for table in DESIGN_TABLES for own in _numbers_below(design, table)]
+        known = [own for table in _TABLES for own in _numbers_below(design, table)]
         hint = nearest(key, known)
         raise InputError(f"{design.label}: free: expected one of its numbers ({hint}), got {key!r}")
     return keys

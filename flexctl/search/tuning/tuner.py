@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from flexctl.checks import Array
+from flexctl.checks import Array, ComplexArray
 from flexctl.control import design_controller
 from flexctl.errors import InputError
 from flexctl.loop import Setup, close_around
@@ -24,11 +24,17 @@ from flexctl.search.samples import Spec, Variation, make_points, read_variation
 from flexctl.search.study import Study
 from flexctl.search.tuning.asked import Asked, asked_of, check_effort
 from flexctl.search.tuning.coarse_search import coarse_search
+from flexctl.search.tuning.eigenvalue_path import eigenvalue_path
 from flexctl.search.tuning.free_numbers import Bounds, FreeNumber, read_free
 from flexctl.search.tuning.local_search import Found, Search, Step
 from flexctl.search.tuning.problem import LostError, Problem
+from flexctl.search.tuning.refusals import (
+    check_bounds,
+    check_metrics,
+    default_objective,
+    require_gains,
+)
 from flexctl.search.tuning.requirements import (
-    SETTLING,
     Objective,
     Requirement,
     is_spectral,
@@ -43,6 +49,7 @@ from flexctl.search.tuning.verification import (
     verdict_on,
     verified,
     with_cases,
+    worst_metrics,
 )
 from flexctl.verdict import Evaluation, evaluate, require_motion
 
@@ -144,6 +151,14 @@ class Tuning(Summary):
         Cost.
     interrupted
         Whether it was ended before its time.
+    judged_on
+        Arms on which all limits were verified, the nominal one first.
+    worst_before, worst_after
+        Metrics of both designs, each on the arm and the joint where it is worst; NaN where an arm
+        has none.
+    eigenvalues
+        Of the nominal loop at the final pose (k, n) [rad/s], each column on the way from the first
+        design to the second.
 
     Examples
     --------
@@ -176,6 +191,10 @@ class Tuning(Summary):
     unseen: Unseen | None
     evaluations: int
     seconds: float
+    judged_on: tuple[Mapping[str, float], ...]
+    worst_before: Mapping[str, float] = field(repr=False)
+    worst_after: Mapping[str, float] = field(repr=False)
+    eigenvalues: ComplexArray = field(repr=False)
     interrupted: bool = False
 
     def _facts(self) -> dict[str, Any]:
@@ -223,8 +242,8 @@ def tune(
         The arm as the design knows it, and the design whose numbers are the start.
     free
         Bounds by key of the numbers that may change, or their keys; see `read_free`. By default, as
-        of `minimise`, `subject_to`, `over` and `untied`, what the design's table `tune` has; without
-        it all its gains, weights and noise.
+        of `minimise`, `subject_to`, `over` and `untied`, what the design's table `tune` has;
+        without it all its gains, weights and noise.
     minimise
         A metric, a weighted sum, or several of which the greatest counts; see `read_objective`. By
         default the settling time.
@@ -302,6 +321,7 @@ def read_problem(
 ) -> Problem:
     """Read what `tune` is asked for; raises as it does."""
     require_motion(design)
+    require_gains(design)
     check_design(arm, design)
     numbers = read_free(design, free, joints=len(arm.joints), untied=untied)
     basis = design_basis or design.basis
@@ -324,9 +344,11 @@ def read_problem(
     )
     study.check()
     loop = study.loop(0, {})
-    objective = read_objective(minimise or _default_objective(design))
+    objective = read_objective(default_objective(loop) if minimise is None else minimise)
     limits = _default_limits(loop) if subject_to is None else subject_to
     requirements = tuple(map(read_requirement, limits))
+    check_metrics(loop, objective, requirements)
+    check_bounds(loop, numbers)
     problem = Problem(
         study=study,
         free=numbers,
@@ -336,10 +358,6 @@ def read_problem(
         spectral=(),
     )
     return _watching(problem, ({},))
-
-
-def _default_objective(design: Design) -> str:
-    return SETTLING if design.reference.rests else "tracking.tip_error_rms"
 
 
 def _default_limits(loop: Any) -> list[str]:
@@ -557,6 +575,10 @@ class _Tuner:
             evaluations=sum(found.evaluations for found in self.founds),
             seconds=time.monotonic() - begin,
             interrupted=self.interrupted,
+            judged_on=tuple(one.arm for one in best.arms),
+            worst_before=worst_metrics(first.arms),
+            worst_after=worst_metrics(best.arms),
+            eigenvalues=eigenvalue_path(replace(problem, arms=({},)), first.u, best.u),
         )
 
     def _conflict(self, best: _Judged) -> tuple[Relief, ...]:
@@ -612,7 +634,7 @@ def _constraint(k: int, problem: Problem, first: _Judged, best: _Judged) -> Cons
 def _corners(problem: Problem) -> list[dict[str, float]]:
     """Arms at the ends of all variations; of many, one end of one number at a time."""
     variations = problem.study.variations
-    ends = [(one.key, (min(one.some), max(one.some))) for one in variations]
+    ends = [(one.key, tuple(dict.fromkeys((min(one.some), max(one.some))))) for one in variations]
     if len(ends) <= _CORNERS:
         keys = [key for key, _ in ends]
         found = [dict(zip(keys, row, strict=True)) for row in product(*(e for _, e in ends))]
@@ -633,5 +655,7 @@ def _draw(problem: Problem, count: int, seed: int) -> list[dict[str, float]]:
         for one in variations
         if min(one.some) < max(one.some)
     }
+    if not spans:
+        return []
     points = make_points(spans, latin=count, seed=seed)
     return [points.at(k) for k in range(len(points))]

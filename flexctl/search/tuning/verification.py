@@ -17,9 +17,18 @@ from flexctl.search.tuning.requirements import (
     Objective,
     Requirement,
     is_spectral,
+    worst,
 )
 from flexctl.search.tuning.spectra import Case, SpectralLimit
-from flexctl.verdict import Evaluation, Metric, evaluate, metrics, no_controller
+from flexctl.verdict import (
+    MORE_IS_BETTER,
+    UNITS,
+    Evaluation,
+    Metric,
+    evaluate,
+    metrics,
+    no_controller,
+)
 
 _BEYOND = 1e-4  # by which ranges of errors are exceeded, relative to them
 _WATCHED = 3  # poses of the motion that are watched from the beginning
@@ -120,6 +129,14 @@ def verified(problem: Problem, verdict: Evaluation, arm: Mapping[str, float]) ->
         lost=tuple(() if one is None else tuple(_lost(one, verdict)) for one in own),
         objective=-np.inf if problem.objective.nominal and arm else problem.objective.value(known),
     )
+
+
+def worst_metrics(arms: Sequence[Verified]) -> dict[str, float]:
+    """Return metrics, each on its worst arm and joint; NaN where an arm has none."""
+    values = {key: np.array([worst(key, one.metrics) for one in arms]) for key in UNITS}
+    return {
+        key: float(own.min() if key in MORE_IS_BETTER else own.max()) for key, own in values.items()
+    }
 
 
 def _lost(one: Requirement, verdict: Evaluation) -> Iterator[Case]:

@@ -8,10 +8,12 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
+from flexctl.errors import InputError
 from flexctl.model import Arm, unit_of
 from flexctl.search import Constraint, Step, Tuning, read_objective, tune
 from flexctl.verdict import TOLERANCE
 from flexctl.view.commands.comparison import verdict_table
+from flexctl.view.commands.trading import trade
 from flexctl.view.interrupts import heeded
 from flexctl.view.json.evaluation import evaluation_json
 from flexctl.view.json.tuning import tuning_json
@@ -37,32 +39,30 @@ from flexctl.view.words.tuning import (
 )
 
 _NO_LIMITS = ("none", "")
+_PASSED = "untied starts evaluations unseen seed jobs"
 
 
 def tune_design(options: TuneOptions, model: str, word: str) -> Result:
     """Find what `flexctl tune` prints."""
     check_targets(options, ".toml")
+    if options.front and not options.against:
+        raise InputError("--front: expected --against METRIC with it, got none")
     over = read_specs("--over", options.over) if options.over else None
     arm = load_arm(model, options)
     design = load_gain_set(word, arm)
+    how = {
+        "minimise": options.minimise or None,
+        "subject_to": limits_of(options),
+        "over": over,
+        **{name: getattr(options, name) for name in _PASSED.split()},
+        "interrupted": heeded,
+        **judged_on(options, arm, design),
+    }
+    if options.against is not None:
+        return trade(options, model, arm, design, how)
     with progress() as say:
-        found = tune(
-            arm,
-            design,
-            options.free,
-            minimise=options.minimise or None,
-            subject_to=limits_of(options),
-            over=over,
-            untied=options.untied,
-            starts=options.starts,
-            evaluations=options.evaluations,
-            unseen=options.unseen,
-            seed=options.seed,
-            jobs=options.jobs,
-            progress=_teller(say, options, design),
-            interrupted=heeded,
-            **judged_on(options, arm, design),
-        )
+        tell = _teller(say, options, design)
+        found = tune(arm, design, options.free, progress=tell, **how)
     return Result(
         answer=lambda: tuning_json(found),
         table=lambda: tuning_table(found, arm),
@@ -135,7 +135,7 @@ def _limits_table(found: Tuning) -> RenderableType:
     rows = [(f"minimised: {objective}", *values, "", "")]
     for k, one in enumerate(found.constraints):
         rows.append((str(one.requirement.key), *_ends(one), limit_text(one), _kept(one, k, active)))
-    arms = f", on the worst of {len(found.arms)} arms" if len(found.arms) > 1 else ""
+    arms = f", on the worst of {len(found.judged_on)} arms" if len(found.judged_on) > 1 else ""
     title = f"{found.design.name} on {found.model}, tuned{arms}"
     return plain_table(title, "", "before", "after", "limit", "", rows=rows, numeric=(1, 2))
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from flexctl.records import plain
-from flexctl.search import Constraint, Found, Tuning
+from flexctl.search import Compromise, Constraint, Found, TradeOff, Tuning
 from flexctl.view.json import attributes
 from flexctl.view.json.evaluation import evaluation_json
-from flexctl.view.words.tuning import active_limits, tuning_words
+from flexctl.view.words.tuning import active_limits, trade_off_words, tuning_words
 
 
 def tuning_json(tuning: Tuning) -> dict[str, Any]:
@@ -40,6 +42,11 @@ def tuning_json(tuning: Tuning) -> dict[str, Any]:
             "untied": tuning.untied,
             "over": dict(tuning.over),
             "arms": [dict(arm) for arm in tuning.arms],
+            "judged_on": [dict(arm) for arm in tuning.judged_on],
+            "conflict": [
+                {"text": str(one.requirement), **attributes(one, "violation objective")}
+                for one in tuning.conflict
+            ],
             "unseen": unseen
             and {
                 **attributes(unseen, "n met violation objective"),
@@ -47,6 +54,7 @@ def tuning_json(tuning: Tuning) -> dict[str, Any]:
             },
             "starts": [_start(one) for one in tuning.starts],
             **attributes(tuning, "evaluations seconds interrupted"),
+            "worst": {"before": dict(tuning.worst_before), "after": dict(tuning.worst_after)},
             "before": evaluation_json(tuning.before),
             "after": evaluation_json(tuning.after),
             "tuned": tuning.tuned.table(),
@@ -80,4 +88,37 @@ def _start(found: Found) -> dict[str, Any]:
             "objective": [step.objective for step in found.history],
             "violation": [step.violation for step in found.history],
         },
+    }
+
+
+def trade_off_json(found: TradeOff, files: Mapping[str, Path] | None = None) -> dict[str, Any]:
+    """Write a trade-off; `files` are those of its designs by name."""
+    return plain(
+        {
+            "model": found.model,
+            "design": found.start.design.name,
+            "objective": str(found.first),
+            "against": str(found.second),
+            "limits": [str(one) for one in found.requirements],
+            "start": _compromise(found, found.start, None),
+            "front": [
+                _compromise(found, one, (files or {}).get(one.design.name)) for one in found.front
+            ],
+            "tried": list(found.tried),
+            **attributes(found, "dominated evaluations seconds interrupted"),
+            "verdict": trade_off_words(found),
+        }
+    )
+
+
+def _compromise(found: TradeOff, one: Compromise, file: Path | None) -> dict[str, Any]:
+    tuning = one.tuning
+    return {
+        "design": one.design.name,
+        "metrics": {str(found.first): one.first, str(found.second): one.second},
+        "values": tuning and {name: after for name, (_, after) in tuning.values.items()},
+        "constraints": tuning and tuning_json(tuning)["constraints"],
+        "evaluation": tuning and evaluation_json(tuning.after),
+        "tuned": one.design.table(),
+        "file": file and file.name,
     }

@@ -56,3 +56,9 @@ def metric_value(key: str, value: float) -> str:
     if unit == "m" or (key.endswith("delay_seconds") and abs(value) < 1):
         return f"{figure(1e3 * value)} {'mm' if unit == 'm' else 'ms'}"
     return f"{figure(value)} {unit}" if unit not in ("", "-") else figure(value)
+
+
+def metric_unit(key: str) -> str:
+    """Return the unit of a metric, for the label of an axis; empty where it has none."""
+    unit = UNITS.get(key, "")
+    return "" if unit == "-" else unit

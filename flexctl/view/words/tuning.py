@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from flexctl.search import Constraint, Objective, Tuning, Unseen
+from flexctl.search import Constraint, Objective, TradeOff, Tuning, Unseen
 from flexctl.verdict import MORE_IS_BETTER
 from flexctl.view.words.metrics import metric_name, metric_value
 from flexctl.view.words.numbers import figure, listed, percent
 
 _NEAR = 0.01  # of a limit: a value so close to it is held there by it
 _SETTLING = "residual.settling_time"
+_NOTHING = 1e-9  # violation that is none
 _STABLE = "that the loop is stable"
 
 
@@ -31,8 +32,30 @@ def tuning_sentences(tuning: Tuning) -> Iterator[str]:
         yield from _unseen(tuning, tuning.unseen)
 
 
+def trade_off_words(found: TradeOff) -> str:
+    """Say what the ends of a trade-off are, and how many designs lie between."""
+    first, second = objective_name(found.first), objective_name(found.second)
+    cost = f"{counted(found.evaluations, 'evaluation')} in {found.seconds:.0f} s"
+    more = " It was interrupted, and more may be found." if found.interrupted else ""
+    if not found.front:
+        return f"No design keeps all limits ({cost}).{more}"
+    ends = [
+        f"{objective_value(found.first, one.first)} of {first} and "
+        f"{objective_value(found.second, one.second)} of {second} ({one.design.name})"
+        for one in (found.front[0], found.front[-1])
+    ]
+    if len(found.front) == 1:
+        said = f"One design has the best of both: {ends[0]}."
+    else:
+        said = (
+            f"{len(found.front)} designs, none of which is better in both than another, between "
+            f"{ends[0]}, and {ends[1]}."
+        )
+    return f"{said} Found with {cost}.{more}"
+
+
 def active_limits(tuning: Tuning) -> list[int]:
-    """Indices of the limits that are met and hold the objective back."""
+    """List indices of the limits that are met and hold the objective back."""
     held = tuning.starts[0].multipliers if tuning.starts and tuning.improved else {}
     return [
         k
@@ -85,7 +108,7 @@ def _gained(tuning: Tuning) -> str:
     name = objective_name(objective)
     now = objective_value(objective, tuning.objective_after)
     was = objective_value(objective, tuning.objective_before)
-    where = f" on the worst of {len(tuning.arms)} arms" if _of_several(tuning) else ""
+    where = f" on the worst of {len(tuning.judged_on)} arms" if _of_several(tuning) else ""
     if not tuning.improved:
         return (
             f"Nothing better than {tuning.design.name} was found within bounds and limits: "
@@ -99,7 +122,7 @@ def _gained(tuning: Tuning) -> str:
 
 
 def _of_several(tuning: Tuning) -> bool:
-    return len(tuning.arms) > 1 and not tuning.objective.nominal
+    return len(tuning.judged_on) > 1 and not tuning.objective.nominal
 
 
 def _limits(tuning: Tuning) -> Iterator[str]:
@@ -117,7 +140,9 @@ def _limits(tuning: Tuning) -> Iterator[str]:
     if tuning.constraints:
         active = [_short(tuning.constraints[k]) for k in active_limits(tuning)]
         held = f"; it is held back by {listed(active)}" if active else "; none holds it back"
-        yield f"All {len(tuning.constraints)} limits are kept{held if tuning.improved else ''}."
+        count = len(tuning.constraints)
+        which = f"All {count} limits are" if count > 1 else "The limit is"
+        yield f"{which} kept{held if tuning.improved else ''}."
 
 
 def _lost(one: Constraint) -> str:
@@ -137,11 +162,22 @@ def _kept_before(one: Constraint) -> bool:
 
 
 def _against(tuning: Tuning) -> Iterator[str]:
-    """Say which limits stand against each other where not all can be kept."""
+    """Say which limits stand against each other where not all can be kept, and what is bought."""
     held = tuning.starts[0].multipliers if tuning.starts else {}
     names = [_short(tuning.constraints[k]) if k >= 0 else _STABLE for k in sorted(held)]
     if len(names) > 1:
         yield f"There these stand against each other: {listed(names)}."
+    known = {one.requirement: one for one in tuning.constraints}
+    for one in tuning.conflict:
+        name = _short(known[one.requirement])
+        if one.violation <= _NOTHING:
+            value = objective_value(tuning.objective, one.objective)
+            bought = f"all others are kept, with {objective_name(tuning.objective)} {value}"
+        elif np.isfinite(one.violation):
+            bought = f"the others are still violated by {percent(one.violation)}"
+        else:
+            continue
+        yield f"Without {name} {bought}."
 
 
 def _at_bounds(tuning: Tuning) -> Iterator[str]:
@@ -156,30 +192,38 @@ def _at_bounds(tuning: Tuning) -> Iterator[str]:
 
 
 def _searched(tuning: Tuning) -> Iterator[str]:
-    cost = f"{tuning.evaluations} evaluations in {tuning.seconds:.0f} s"
+    cost = f"{counted(tuning.evaluations, 'evaluation')} in {tuning.seconds:.0f} s"
     if tuning.interrupted:
         yield f"Interrupted after {cost}: this is the best so far."
     else:
-        yield f"Searched with {cost}; bounds of {len(tuning.free)} free numbers."
-    if len(tuning.arms) > 1:
-        arms = listed([arm_words(arm) for arm in tuning.arms[1:]])
-        yield f"Beside the nominal arm it was tuned on {arms}."
+        yield f"Searched over {counted(len(tuning.free), 'free number')}: {cost}."
+    if others := [arm for arm in tuning.judged_on if arm]:
+        watched = sum(arm in tuning.arms for arm in others)
+        yield (
+            f"Verified on {counted(len(others), 'arm')} beside the nominal one, {watched} of which "
+            "the search had to watch."
+        )
+
+
+def counted(count: int, noun: str) -> str:
+    """Write a count with its noun: ``1 arm``, ``2 arms``."""
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def _unseen(tuning: Tuning, unseen: Unseen) -> Iterator[str]:
-    worst = arm_words(unseen.worst)
+    worst, arms = arm_words(unseen.worst), counted(unseen.n, "arm")
     name = objective_name(tuning.objective)
     value = objective_value(tuning.objective, unseen.objective)
     if unseen.met == unseen.n:
         yield (
-            f"On {unseen.n} arms that tuning had not seen all limits are kept; the worst, {worst}, "
-            f"has {name} {value}."
+            f"On {arms} that tuning had not seen all limits are kept; the worst, {worst}, has "
+            f"{name} {value}."
         )
         return
     violation = (
         f"by {percent(unseen.violation)}" if np.isfinite(unseen.violation) else "beyond measure"
     )
     yield (
-        f"Of {unseen.n} arms that tuning had not seen, limits are kept on {unseen.met}; most "
-        f"violated ({violation}) on {worst}."
+        f"Of {arms} that tuning had not seen, limits are kept on {unseen.met}; most violated "
+        f"({violation}) on {worst}."
     )

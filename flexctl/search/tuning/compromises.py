@@ -1,0 +1,390 @@
+"""Trade-off curves: one metric as small as possible at each of several values of another."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.errors import ComputationError, InputError
+from flexctl.model import Arm, Design, load_design
+from flexctl.records import Summary
+from flexctl.search.tuning.asked import asked_of, check_effort
+from flexctl.search.tuning.free_numbers import Bounds
+from flexctl.search.tuning.local_search import Step
+from flexctl.search.tuning.requirements import (
+    SETTLING,
+    Objective,
+    Requirement,
+    read_objective,
+    sign,
+)
+from flexctl.search.tuning.tuned_design import tuned_design
+from flexctl.search.tuning.tuner import Tuning, tune
+
+POINTS = 7
+_MOST_POINTS = 200
+_WIDE = 10.0  # ratio of ends from which on values are a geometric sequence
+_SAME = 1e-9  # relative difference of values that is none
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compromise:
+    """A verified design of a trade-off.
+
+    Attributes
+    ----------
+    design
+        With a table `tune` that says how it was found.
+    first, second
+        Values of the two objectives, on the arm where each is worst; of a metric of which more is
+        better with the opposite sign.
+    tuning
+        How it was found; None of the design that all started from.
+    """
+
+    design: Design
+    first: float
+    second: float
+    tuning: Tuning | None = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TradeOff(Summary):
+    """Designs of which none is better in both of two objectives than another.
+
+    Attributes
+    ----------
+    model
+        Name of the arm.
+    first, second
+        The objectives.
+    start
+        The design that all started from; it need not keep the limits.
+    front
+        Verified designs that keep all limits, by ascending `second`.
+    tried
+        Values of the second objective that it was limited to.
+    dominated
+        Number of verified designs that others are better than.
+    requirements
+        Limits that all keep.
+    evaluations, seconds
+        Cost.
+    interrupted
+        Whether it was ended before its time.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> found = flexctl.trade_off(
+    ...     "single-link-hub", "hub-pd", {"gains.Gv": (1.0, 10.0)}, subject_to=[], points=3,
+    ...     minimise="stability.spectral_abscissa", against="stability.min_damping_ratio", jobs=1,
+    ... )
+    >>> len(found.front) >= 1
+    True
+    """
+
+    model: str
+    first: Objective
+    second: Objective
+    start: Compromise
+    front: tuple[Compromise, ...]
+    tried: tuple[float, ...]
+    dominated: int
+    requirements: tuple[Requirement, ...]
+    evaluations: int
+    seconds: float
+    interrupted: bool = False
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "model": self.model,
+            "design": self.start.design.name,
+            "minimise": str(self.first),
+            "against": str(self.second),
+            "front": self.front,
+            "evaluations": self.evaluations,
+        }
+
+
+def trade_off(
+    arm: Arm | str | Path,
+    design: Design | str | Path,
+    free: Mapping[str, Bounds] | Sequence[str] = (),
+    *,
+    minimise: str | Sequence[str] | None = None,
+    against: str,
+    points: int = POINTS,
+    subject_to: Sequence[str] | None = None,
+    over: Mapping[str, Any] | None = None,
+    untied: bool = False,
+    progress: Callable[[int, Step], None] | None = None,
+    **how: Any,
+) -> TradeOff:
+    """Find what a metric costs in terms of another: designs between the best of each.
+
+    Both are minimised alone. Between the values of `against` at both ends it is limited to some,
+    one after the other, and `minimise` minimised under each limit, from the design known so far
+    that is nearest to it (the epsilon-constraint method).
+
+    Parameters
+    ----------
+    arm, design, free, minimise, subject_to, over, untied
+        As of `tune`.
+    against
+        The other metric; of one of which more is better, the opposite is minimised.
+    points
+        Number of values of `against`, both ends among them.
+    progress
+        Called with the number of the search and its state after every evaluation.
+    **how
+        Further arguments of `tune`.
+
+    Raises
+    ------
+    InputError
+        As `tune`; when `against` is no single metric, or the same one.
+    ComputationError
+        When no design keeps all limits, or `against` has no finite value at an end.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> found = flexctl.trade_off(
+    ...     "single-link-hub", "hub-pd", {"gains.Gv": (1.0, 10.0)}, subject_to=[], points=3,
+    ...     minimise="stability.spectral_abscissa", against="stability.min_damping_ratio", jobs=1,
+    ... )
+    >>> found.front[0].second <= found.front[-1].second
+    True
+    """
+    _check_points(points)
+    design = load_design(design)
+    asked = asked_of(design, free, minimise, subject_to, over, untied=untied)
+    second = _read_against(against, asked.minimise)
+    common = {"over": asked.over, "untied": asked.untied, **how}
+    work = _Front(arm, asked.free, common, second, progress)
+    work.begin = time.monotonic()
+    work.ends(design, asked.minimise, asked.subject_to)
+    work.between(points)
+    return work.result(design)
+
+
+def _check_points(points: int) -> None:
+    check_effort(points=points)
+    if not 2 <= points <= _MOST_POINTS:
+        raise InputError(f"points: expected 2 .. {_MOST_POINTS}, got {points}")
+
+
+def _read_against(against: str, minimise: str | Sequence[str] | None) -> Objective:
+    if not isinstance(against, str):
+        raise InputError(f"against: expected the name of a metric, got {against!r}")
+    try:
+        second = read_objective(against)
+    except InputError as error:
+        raise InputError(f"against: {str(error).removeprefix('minimise: ')}") from error
+    key = second.metric
+    if key is None or second.sums[0][key] != 1:
+        raise InputError(f"against: expected one metric, got {against!r}")
+    own = (minimise,) if isinstance(minimise, str) else tuple(minimise or (SETTLING,))
+    if own == second.texts:
+        raise InputError(f"against: expected another metric than minimise, got {against!r}")
+    return second
+
+
+class _Front:
+    """The searches of a trade-off."""
+
+    def __init__(
+        self,
+        arm: Arm | str | Path,
+        free: Any,
+        common: Mapping[str, Any],
+        second: Objective,
+        progress: Callable[[int, Step], None] | None,
+    ) -> None:
+        self.arm, self.free, self.common, self.second = arm, free, common, second
+        self.progress = progress
+        self.found: list[Tuning] = []
+        self.tried: list[float] = []
+        self.begin = 0.0
+
+    @property
+    def interrupted(self) -> bool:
+        return bool(self.found) and self.found[-1].interrupted
+
+    def ends(self, design: Design, minimise: Any, subject_to: Any) -> None:
+        """Minimise each objective alone."""
+        best = self._tune(design, self.free, minimise, subject_to)
+        self.limits = [str(one.requirement) for one in best.constraints]
+        self.first = best.objective
+        self.bounds = _bounds(best)
+        if not self.interrupted:
+            self._tune(design, self.bounds, self.second.texts, self.limits)
+
+    def _tune(
+        self, design: Design, free: Any, minimise: Any, subject_to: Any, **how: Any
+    ) -> Tuning:
+        k = len(self.found)
+        tell = (lambda step: self.progress(k, step)) if self.progress else None  # pyright: ignore
+        found = tune(
+            self.arm,
+            design,
+            free,
+            minimise=minimise,
+            subject_to=subject_to,
+            progress=tell,
+            **{**self.common, **how},
+        )
+        self.found.append(found)
+        return found
+
+    def between(self, points: int) -> None:
+        """Minimise the first objective at values of the second, each from the one before."""
+        feasible = [one for one in self.found if one.feasible]
+        if not feasible:
+            raise ComputationError(
+                "no design was found that keeps all limits, so that there is no trade-off; flexctl "
+                "tune says which stand against each other"
+            )
+        if self.interrupted or len(self.found) < 2:
+            return
+        near, far = (self._second(one) for one in (self.found[1], self.found[0]))
+        far = far if np.isfinite(far) else self._farthest(feasible)
+        if not near < far - _SAME * abs(far):  # the best of one is the best of both
+            return
+        good, left = far, _sequence(near, far, points)[-2::-1].tolist()
+        while left and not self.interrupted:
+            value = left.pop(0)
+            if self._at(value):
+                good = value
+            elif left:  # less is not to be had either: closer to what is
+                left = [_between(value, good), *left[1:]]
+
+    def _at(self, value: float) -> bool:
+        """Minimise the first objective with the second limited to a value; whether it can be."""
+        self.tried.append(value)
+        limits = [*self.limits, self._limit(value)]
+        found = self._tune(self._nearest(value), self.bounds, self.first.texts, limits, starts=1)
+        return found.feasible and bool(np.isfinite(_value(self.first, found)))
+
+    def _nearest(self, value: float) -> Design:
+        """Return the known design to start from where the second objective is limited to a value.
+
+        The best that keeps the limit; if there is none, the one that exceeds it least, of those
+        that have a value of the first objective.
+        """
+        known = [(one.tuned, _value(self.first, one), self._second(one)) for one in self.found]
+        one = self.found[0]
+        before = _value(self.first, one, before=True), self._second(one, before=True)
+        known.append((one.design, *before))
+
+        def order(each: tuple[Design, float, float]) -> tuple[bool, float, float]:
+            _, first, second = each
+            return not np.isfinite(first), max(second - value, 0.0), first
+
+        return min(known, key=order)[0]
+
+    def _farthest(self, feasible: Sequence[Tuning]) -> float:
+        """Return the largest known value of the second objective, where at one end it has none."""
+        known = [self._second(one) for one in feasible] + [self._second(self.found[0], before=True)]
+        known = [x for x in known if np.isfinite(x)]
+        if not known:
+            raise ComputationError(f"against: {self.second} has no finite value to trade")
+        return max(known)
+
+    def _limit(self, value: float) -> str:
+        key = str(self.second.metric)
+        least, prefix = sign(key) < 0, "nominal." if self.second.nominal else ""
+        return f"{prefix}{key} {'>=' if least else '<='} {-value if least else value!r}"
+
+    def _second(self, one: Tuning, *, before: bool = False) -> float:
+        return _value(self.second, one, before=before)
+
+    def result(self, design: Design) -> TradeOff:
+        """Make the record."""
+        first = self.found[0]
+        start = Compromise(
+            design=design,
+            first=_value(self.first, first, before=True),
+            second=self._second(first, before=True),
+            tuning=None,
+        )
+        kept = [self._compromise(one) for one in self.found if one.feasible]
+        kept += [start] if _keeps_limits(first) else []
+        kept = [one for one in kept if np.isfinite([one.first, one.second]).all()]
+        front = _front(kept)
+        return TradeOff(
+            model=first.model,
+            first=self.first,
+            second=self.second,
+            start=start,
+            front=tuple(_named(one, design, k) for k, one in enumerate(front, 1)),
+            tried=tuple(self.tried),
+            dominated=len(kept) - len(front),
+            requirements=tuple(one.requirement for one in first.constraints),
+            evaluations=sum(one.evaluations for one in self.found),
+            seconds=time.monotonic() - self.begin,
+            interrupted=self.interrupted,
+        )
+
+    def _compromise(self, one: Tuning) -> Compromise:
+        return Compromise(
+            design=tuned_design(one),
+            first=_value(self.first, one),
+            second=self._second(one),
+            tuning=one,
+        )
+
+
+def _keeps_limits(one: Tuning) -> bool:
+    """Whether the design that a tuning started from keeps all limits."""
+    known = one.worst_before
+    violations = [each.requirement.violation(known) for each in one.constraints]
+    sound = one.before.failed is None and known["stability.stable"] == 1
+    return sound and max(violations, default=0.0) <= _SAME
+
+
+def _named(one: Compromise, start: Design, number: int) -> Compromise:
+    """Name a design of the front by its number; the one that all started from keeps its name."""
+    if one.tuning is None:
+        return one
+    return replace(one, design=one.design.model_copy(update={"name": f"{start.name}-{number}"}))
+
+
+def _bounds(found: Tuning) -> Mapping[str, Bounds]:
+    """Bounds of the free numbers, the same for all searches."""
+    table = tuned_design(found).tune
+    assert table is not None
+    return table.free or {}
+
+
+def _sequence(near: float, far: float, points: int) -> Array:
+    """Values between both ends: even steps, or even ratios where they are far apart."""
+    if near > 0 and far > _WIDE * near:
+        return np.geomspace(near, far, points)
+    return np.linspace(near, far, points)
+
+
+def _between(low: float, high: float) -> float:
+    """Value half way between two: of numbers above zero in ratio."""
+    return float(np.sqrt(low * high)) if low > 0 else (low + high) / 2
+
+
+def _value(objective: Objective, one: Tuning, *, before: bool = False) -> float:
+    """Value of an objective on the arms that a tuning was judged on."""
+    return objective.value(one.worst_before if before else one.worst_after)
+
+
+def _front(designs: Sequence[Compromise]) -> list[Compromise]:
+    """Sort the designs that no other is better than, equal ones once, by the second objective."""
+    best = list[Compromise]()
+    for one in sorted(designs, key=lambda one: (one.second, one.first)):
+        if not best or one.first < best[-1].first - _SAME * abs(best[-1].first):
+            best.append(one)
+    return best

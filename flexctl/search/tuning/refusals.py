@@ -1,0 +1,88 @@
+"""What tuning refuses: open loops, metrics that no verdict has, bounds that no design allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from flexctl.errors import ComputationError, DesignError, InputError
+from flexctl.loop import ClosedLoop
+from flexctl.model import Design
+from flexctl.search.tuning.free_numbers import FreeNumbers
+from flexctl.search.tuning.requirements import SETTLING, Objective, Requirement
+from flexctl.verdict import MORE_IS_BETTER, find_no_rest
+
+_NO_LIMIT_OF = ("stability.stable",)  # the loop is to be stable in any case
+
+
+def require_gains(design: Design) -> None:
+    """Refuse an open loop, which has no gains to tune."""
+    if design.open_loop:
+        raise InputError(
+            f"{design.label}: method: expected a closed loop, which has gains to tune, got "
+            f"{design.method}"
+        )
+
+
+def default_objective(loop: ClosedLoop) -> str:
+    """Name the metric that is minimised where none is named."""
+    return "tracking.tip_error_rms" if find_no_rest(loop.controller) else SETTLING
+
+
+def check_metrics(
+    loop: ClosedLoop, objective: Objective, requirements: Iterable[Requirement]
+) -> None:
+    """Refuse metrics that the verdict on a loop has not.
+
+    Raises InputError with the metric and the reason.
+    """
+    for key in objective.keys:
+        _refuse("minimise", key, _why_missing(loop, key))
+    for one in requirements:
+        if one.key in _NO_LIMIT_OF:
+            raise InputError(f"subject_to: expected a metric of numbers, got {one.key}")
+        why = _why_missing(loop, one.key)
+        if not one.limit.least and one.key in MORE_IS_BETTER:
+            expected = f"{one.key} >= NUMBER, as more of it is better"
+            raise InputError(f"subject_to: expected {expected}, got {one}")
+        if one.torque_limits and not np.isfinite(loop.torque_limit).any():
+            why = "no joint of the arm has a torque limit"
+        _refuse("subject_to", str(one), why)
+
+
+def check_bounds(loop: ClosedLoop, numbers: FreeNumbers) -> None:
+    """Refuse bounds of free numbers that a design file may not have, such as a gain of zero.
+
+    Raises InputError with the number and the reason.
+    """
+    start = numbers.start
+    for k, one in enumerate(numbers.numbers):
+        for end, bound in ((0.0, one.lower), (1.0, one.upper)):
+            u = start.copy()
+            u[k] = end
+            try:
+                loop.at(numbers.values(u))
+            except InputError as error:
+                expected = "bounds that the design allows"
+                raise InputError(
+                    f"free: {one.name}: expected {expected}, got {bound:g} ({error})"
+                ) from error
+            except (DesignError, ComputationError):  # the search will keep away from there
+                continue
+
+
+def _refuse(argument: str, got: str, why: str | None) -> None:
+    if why:
+        raise InputError(f"{argument}: expected a metric that the verdict has, got {got} ({why})")
+
+
+def _why_missing(loop: ClosedLoop, key: str) -> str | None:
+    """Say why no verdict on a loop has a metric; None where it may have it."""
+    if key.startswith("residual."):
+        return find_no_rest(loop.controller)
+    if key.startswith("stiffness.") and not loop.controller.plant.stiffness_parts:
+        return "the arm is rigid"
+    if key == "margins.min_sampling_rate" and loop.controller.sample_time is not None:
+        return "the loop is sampled"
+    return None

@@ -1,0 +1,128 @@
+"""What tuning found: objective and violation over evaluations, eigenvalues before and after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from flexctl.search import Found, Tuning
+from flexctl.verdict import MORE_IS_BETTER
+from flexctl.view.figures.axes import legend_above, plain_numbers, say_instead
+from flexctl.view.figures.loci_plane import frame_plane
+from flexctl.view.figures.style import BAD, GOOD, MUTED, PALETTE, new_figure, styled
+from flexctl.view.words.metrics import metric_unit
+from flexctl.view.words.tuning import objective_name, tuning_sentences
+
+_WIDE, _HIGH = 10.4, 5.0
+_FLOOR = 1e-6  # violation that counts as none
+_FEWEST = 3.0  # ratio of objectives from which on their axis is logarithmic
+_OLD: dict[str, Any] = {"marker": "o", "facecolors": "white", "edgecolors": "black", "s": 26.0}
+_NEW: dict[str, Any] = {"marker": "D", "color": PALETTE[1], "edgecolors": "black", "s": 28.0}
+_STILL = 1e-3  # of its size: an eigenvalue that moves less stays where it is
+_FAST = 4.0  # times the largest that moves: eigenvalues beyond are left out
+
+
+@styled()
+def plot_tuning(tuning: Tuning) -> Figure:
+    """Draw how the search went, and where the eigenvalues moved."""
+    figure = new_figure(_WIDE, _HIGH)
+    grid = figure.add_gridspec(2, 2, width_ratios=(1.0, 1.1), height_ratios=(1.4, 1.0))
+    above, below = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[1, 0])
+    _objective(above, tuning)
+    _violation(below, tuning)
+    below.sharex(above)
+    _plane(figure.add_subplot(grid[:, 1]), tuning)
+    figure.suptitle(next(tuning_sentences(tuning)), fontsize=10.5, x=0.01, ha="left")
+    return figure
+
+
+def _searches(tuning: Tuning) -> list[Found]:
+    return [one for one in tuning.starts if one.history]
+
+
+def _objective(axes: Axes, tuning: Tuning) -> None:
+    sign = _sign(tuning)
+    values = list[float]()
+    for k, found in enumerate(_searches(tuning)):
+        kept = [step for step in found.history if step.violation <= _FLOOR]
+        every = found.history
+        colour = PALETTE[k % len(PALETTE)]
+        x, y = [s.evaluations for s in every], [sign * s.objective for s in every]
+        axes.plot(x, y, color=MUTED, linewidth=0.9, zorder=2)
+        style: dict[str, Any] = {"color": colour, "drawstyle": "steps-post", "zorder": 3}
+        best = np.minimum.accumulate([s.objective for s in kept]) if kept else np.zeros(0)
+        ends = [s.evaluations for s in kept]
+        axes.plot(ends, sign * best, marker=".", label=f"search {k + 1}, limits kept", **style)
+        values += [v for v in y if np.isfinite(v)]
+    first, last = sign * tuning.objective_before, sign * tuning.objective_after
+    for value, colour, name in ((first, "black", "before"), (last, GOOD, "after, verified")):
+        if np.isfinite(value):
+            axes.axhline(value, color=colour, linestyle="--", linewidth=1.0, label=name)
+            values.append(value)
+    if values and min(values) > 0 and max(values) > _FEWEST * min(values):
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(plain_numbers())
+    axes.set_ylabel(_label(tuning).replace(", ", ",\n"))
+    axes.set_xlabel("evaluations of a search")
+    legend_above(axes, columns=2)
+
+
+def _sign(tuning: Tuning) -> float:
+    """Return -1 where the objective is one metric of which more is better, else 1."""
+    return -1.0 if tuning.objective.metric in MORE_IS_BETTER else 1.0
+
+
+def _label(tuning: Tuning) -> str:
+    key = tuning.objective.metric
+    unit = metric_unit(key) if key else ""
+    name = objective_name(tuning.objective)
+    short = name if len(name) < 40 else "objective"
+    return f"{short} [{unit}]" if unit else short
+
+
+def _violation(axes: Axes, tuning: Tuning) -> None:
+    """Draw the largest violation of a limit; what is none lies on the floor."""
+    searches = _searches(tuning)
+    most = max((s.violation for one in searches for s in one.history), default=0.0)
+    if most <= _FLOOR:
+        say_instead(axes, "No limit was violated on the way.", GOOD)
+        return
+    for k, found in enumerate(searches):
+        x = [step.evaluations for step in found.history]
+        y = [max(step.violation, _FLOOR) for step in found.history]
+        axes.plot(x, y, ".-", color=PALETTE[k % len(PALETTE)], linewidth=0.9)
+    axes.set_yscale("log")
+    axes.set_ylim(0.5 * _FLOOR, 3 * most if np.isfinite(most) else None)
+    axes.axhspan(0.5 * _FLOOR, 1.5 * _FLOOR, color=GOOD, alpha=0.15)
+    axes.set_ylabel("violation of limits,\nrelative")
+    axes.set_xlabel("evaluations of a search")
+
+
+def _plane(axes: Axes, tuning: Tuning) -> None:
+    """Draw eigenvalues at the final pose, upper half of the plane, from old to new numbers."""
+    path = tuning.eigenvalues
+    ends = path[[0, -1]]
+    if not np.isfinite(ends).all():
+        say_instead(axes, "The loop has no eigenvalues here.", BAD)
+        return
+    size, moved = np.abs(ends).max(axis=0), np.abs(ends[1] - ends[0])
+    moving = size[moved > _STILL * size]
+    slow = size <= _FAST * moving.max(initial=size.min())
+    upper = slow & (path[-1].imag >= -1e-9 * size)
+    curves = [column for column in path[:, upper].T]
+    frame_plane(axes, curves, curves)
+    for column in curves:
+        axes.plot(column.real, column.imag, color=PALETTE[0], linewidth=1.2, zorder=3)
+    old, new = ends[0, upper], ends[1, upper]
+    axes.scatter(old.real, old.imag, label="before", zorder=4, **_OLD)
+    if tuning.improved:
+        axes.scatter(new.real, new.imag, label="after", zorder=5, **_NEW)
+    left_out = int((~slow).sum())
+    axes.set_title(
+        "Eigenvalues at the final pose"
+        + (f" ({left_out} faster ones not shown)" if left_out else "")
+    )
+    legend_above(axes, columns=2)
