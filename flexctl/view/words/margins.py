@@ -15,6 +15,7 @@ from flexctl.robustness import (
     Certificate,
     Guaranteed,
     IndependentErrorsAt,
+    Interval,
     PoseMargin,
     StiffnessMargin,
     TimeScaleMargin,
@@ -255,8 +256,15 @@ def largest_errors(at: IndependentErrorsAt) -> list[tuple[str, float]]:
 
 
 def no_stiffness(margin: StiffnessMargin) -> bool:
-    """Whether the exact margin has nothing to depend on; a followed one has no unknowns either."""
-    exact = margin.exact
+    """Whether the law has no stiffness on which its exact margins depend, also along the motion.
+
+    A margin that is followed has no unknowns either.
+    """
+    moving = (pose.interval for pose in margin.path if pose.interval)
+    return all(map(_independent_of_errors, (margin.exact, *moving)))
+
+
+def _independent_of_errors(exact: Interval) -> bool:
     return exact.proven and not exact.unknowns and exact.upper is exact.lower is None
 
 
