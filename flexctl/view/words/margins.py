@@ -256,11 +256,12 @@ def largest_errors(at: IndependentErrorsAt) -> list[tuple[str, float]]:
 
 
 def no_stiffness(margin: StiffnessMargin) -> bool:
-    """Whether the law has no stiffness on which its exact margins depend, also along the motion.
+    """Whether the exact margin has nothing to depend on; a followed one has no unknowns either.
 
-    A margin that is followed has no unknowns either.
+    Where a second loop acts, the law of the motion before it must have nothing either.
     """
-    moving = (pose.interval for pose in margin.path if pose.interval)
+    before = margin.path if margin.second_loop else ()
+    moving = (pose.interval for pose in before if pose.interval)
     return all(map(_independent_of_errors, (margin.exact, *moving)))
 
 
