@@ -127,19 +127,20 @@ def _of_several(tuning: Tuning) -> bool:
 
 def _limits(tuning: Tuning) -> Iterator[str]:
     lost = [one for one in tuning.constraints if not one.met]
-    if lost:
-        yield f"Not kept: {'; '.join(map(_lost, lost))}."
+    if not tuning.feasible:
+        beyond = [one for one in lost if not _holds(one, one.value)]
+        if len(beyond) < len(lost) or not lost:
+            yield "On an arm that was judged the loop is not stable, or its run fails."
+        if beyond:
+            yield f"Not kept: {'; '.join(map(_lost, beyond))}."
         yield from _against(tuning)
         return
-    if not tuning.feasible:
-        yield "The loop is not stable, or its run fails, on an arm that was judged."
-        return
-    won = [one for one in tuning.constraints if not _kept_before(one)]
+    won = [one for one in tuning.constraints if not _holds(one, one.before)]
     if won:
         yield f"Kept now, and not before: {listed([_short(one) for one in won])}."
     if tuning.constraints:
         active = [_short(tuning.constraints[k]) for k in active_limits(tuning)]
-        held = f"; it is held back by {listed(active)}" if active else "; none holds it back"
+        held = f"; it is held back by {listed(active)}" if active else "; none is active"
         count = len(tuning.constraints)
         which = f"All {count} limits are" if count > 1 else "The limit is"
         yield f"{which} kept{held if tuning.improved else ''}."
@@ -155,10 +156,11 @@ def _short(one: Constraint) -> str:
     return f"{metric_name(one.requirement.key)} {limit_text(one)}"
 
 
-def _kept_before(one: Constraint) -> bool:
+def _holds(one: Constraint, value: float) -> bool:
+    """Whether a value keeps a limit, as far as it alone tells."""
     if one.requirement.torque_limits:
-        return True  # the peak alone does not say it
-    return bool(one.requirement.limit.holds(np.array(one.before)))
+        return bool(one.met)  # the peak alone does not say it
+    return bool(one.requirement.limit.holds(np.array(value)))
 
 
 def _against(tuning: Tuning) -> Iterator[str]:
