@@ -200,9 +200,8 @@ def _read_sum(text: str) -> dict[str, float]:
             raise InputError(f"minimise: expected METRIC or NUMBER*METRIC, got {term.strip()!r}")
         key = match["key"]
         if key not in _TO_MINIMISE:
-            raise InputError(
-                f"minimise: expected the name of a metric ({nearest(key, _TO_MINIMISE)}), got {key!r}"
-            )
+            known = nearest(key, _TO_MINIMISE)
+            raise InputError(f"minimise: expected the name of a metric ({known}), got {key!r}")
         try:
             weight = float(match["weight"] or 1.0)
         except ValueError:
