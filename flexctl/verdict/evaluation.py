@@ -194,9 +194,7 @@ def evaluate(
     require_motion(loop.controller.design)
     if values is not None:
         loop = loop.at(values)
-    return _evaluate(
-        loop, others, partial(simulate, times=run_times(loop), tolerance=TOLERANCE)
-    )
+    return _evaluate(loop, others, partial(simulate, times=run_times(loop), tolerance=TOLERANCE))
 
 
 def _evaluate(

@@ -9,6 +9,7 @@ import pytest
 from matplotlib.text import Text
 
 from flexctl.model.record import BasisChoice
+from flexctl.robustness.certificates.record import CertifiedErrors
 from flexctl.robustness.lft.mu_bounds import MuBounds
 from flexctl.robustness.lft.worst_case import WorstCase
 from flexctl.robustness.stiffness.lemma import Lemma
@@ -30,6 +31,7 @@ from flexctl.search.bias_run import BiasRun
 from flexctl.search.remedies import Remedies
 from flexctl.view.commands.margin_table import margin_table
 from flexctl.view.figures.margin import plot_margin
+from flexctl.view.json.margins import margin_json
 from flexctl.view.output import console
 from flexctl.view.words.bias import advice_words
 from flexctl.view.words.margins import margin_words
@@ -617,6 +619,89 @@ def test_the_figure_says_in_words_what_is_found(changes, words):
 )
 def test_the_table_says_what_is_found(changes, words):
     assert words in " ".join(tabled(margin(**changes)).split())
+
+
+def certified(lower, upper, why="", pieces=7):
+    return CertifiedErrors(
+        alpha_lower=lower, alpha_upper=upper, pieces=pieces, relative_error=1e-12, why=why
+    )
+
+
+def along(*found):
+    """Poses of which these errors are certified."""
+    return tuple(
+        replace(pose(float(t), FLUTTER), certified=certified(*one)) for t, one in enumerate(found)
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            # rounded towards 0: nothing is said that is not proven
+            {"certified": certified(-0.99967, 0.099999), "path": along((-0.5, 0.08), (-0.9, 0.09))},
+            "Proven in interval arithmetic: the linear loop is stable for errors from -99.9 % to "
+            "+9.99 % at the final pose, and from -50 % to +8 % at all 2 poses of the motion; this "
+            "says nothing of the nonlinear arm.",
+        ),
+        (
+            {"certified": certified(None, None, "it moves"), "path": along((None, None, "moves"))},
+            "Nothing is proven in interval arithmetic at the final pose: it moves. Nothing is "
+            "proven so at 1 of 1 poses of the motion: moves.",
+        ),
+        (
+            {"certified": certified(-1.0, np.inf), "path": ()},
+            "stable for errors of any size at the final pose; this says nothing",
+        ),
+    ],
+)
+def test_what_is_certified_is_said_with_what_it_leaves_open(changes, words):
+    assert words in margin_words(margin(**changes))
+    assert "interval arithmetic" not in margin_words(margin())
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"certified": certified(-0.7, 0.05), "path": along((-0.5, 0.04))},
+            "proven in interval arithmetic at the final pose from -70 % to +5 % - in 7 pieces",
+        ),
+        ({"certified": certified(-0.7, 0.05), "path": along((-0.5, 0.04))}, "from -50 % to +4 %"),
+        ({"certified": certified(None, None, "it moves")}, "final pose nothing - it moves"),
+        ({"certified": certified(-0.7, 0.05, "too narrow")}, "in 7 pieces, too narrow"),
+    ],
+)
+def test_the_table_says_what_is_certified(changes, words):
+    assert words in " ".join(tabled(margin(**changes)).split())
+
+
+def test_what_is_certified_stands_in_the_answer():
+    some = margin(certified=certified(-0.7, 0.05), path=along((-0.5, 0.04), (-0.6, 0.03)))
+    answer = margin_json(some)
+    own = answer["certified"]
+
+    assert (own["alpha_lower"], own["alpha_upper"], own["pieces"]) == (-0.7, 0.05, 7)
+    assert (own["path_alpha_lower"], own["path_alpha_upper"]) == (-0.5, 0.03)
+    assert answer["not_certified"] is None
+    assert answer["path"]["certified_lower"] == [-0.5, -0.6]
+    assert answer["path"]["certified_upper"] == [0.04, 0.03]
+    moved = margin(certified=certified(None, None, "it moves"), path=along((None, None, "moves")))
+    answer = margin_json(moved)
+    assert answer["certified"] is None
+    assert (answer["not_certified"], answer["path"]["not_certified"]) == ("it moves", ["moves"])
+    assert margin_json(margin())["certified"] is margin_json(margin())["not_certified"] is None
+
+
+def test_the_command_certifies_where_that_is_asked(flexctl):
+    answer = json.loads(flexctl(*of("decoupling"), "--certify", "--json").out)
+    exact, own = answer["exact"], answer["certified"]
+
+    assert exact["alpha_lower"] <= own["alpha_lower"] < 0 < own["alpha_upper"]
+    assert 0.999 * exact["alpha_upper"] <= own["alpha_upper"] <= exact["alpha_upper"]
+    assert own["path_alpha_upper"] <= min(answer["path"]["exact"])
+    said = " ".join(answer["assumptions"]["sentences"])
+    assert "says nothing of the nonlinear arm" in said
 
 
 @pytest.mark.parametrize(

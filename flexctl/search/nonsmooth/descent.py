@@ -9,7 +9,7 @@ import numpy as np
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
-from flexctl.search.nonsmooth.evaluations import Ended, Evaluations, Point
+from flexctl.search.nonsmooth.evaluations import Ended, Evaluations, Point, change_by_piece
 from flexctl.search.nonsmooth.line_search import search_line
 from flexctl.search.nonsmooth.pieces import Functions, Minimum, Progress
 from flexctl.search.nonsmooth.stationarity import (
@@ -230,12 +230,8 @@ class _Search:
     def _update(self, left: Point, step: Step, piecewise: bool) -> None:
         """BFGS update of the inverse metric, where curvature along the step is positive."""
         s = self.point.z - left.z
-        sizes = {
-            (len(one.pieces.values), len(one.pieces.constraints)) for one in (self.point, left)
-        }
-        if piecewise and len(sizes) == 1:
-            parts = step.weights, step.multipliers
-            y = self.point.combined(*parts) - left.combined(*parts)
+        if piecewise:
+            y = change_by_piece(left, self.point, step.weights, step.multipliers)
         else:
             y = self.point.merit(self.penalty)[1] - left.merit(self.penalty)[1]
         curvature = float(s @ y)

@@ -46,10 +46,23 @@ class Point:
             gradient = gradient + penalty * p.constraint_gradients[int(p.constraints.argmax())]
         return value, gradient
 
-    def combined(self, weights: Array, multipliers: Array) -> Array:
-        """Gradient (n,) of the pieces combined by (k,) and (l,): that of the Lagrangian."""
-        p = self.pieces
-        return weights @ p.gradients + multipliers @ p.constraint_gradients
+
+def change_by_piece(left: Point, right: Point, weights: Array, multipliers: Array) -> Array:
+    """Change (n,) of the gradient of the Lagrangian from one point to another.
+
+    A piece may have another number at the other point: it is the one with the nearest gradient.
+    """
+    parts = (
+        (left.pieces.gradients, right.pieces.gradients, weights),
+        (left.pieces.constraint_gradients, right.pieces.constraint_gradients, multipliers),
+    )
+    total = np.zeros_like(left.z)
+    for before, after, factors in parts:
+        if len(after):
+            for i in np.flatnonzero(factors > 0):
+                changes = after - before[i]
+                total += factors[i] * changes[int((changes * changes).sum(axis=1).argmin())]
+    return total
 
 
 class Evaluations:

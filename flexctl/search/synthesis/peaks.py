@@ -9,7 +9,7 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.search.synthesis.eigenvalues import Sensitive
 from flexctl.search.synthesis.interconnection import System
 
-_NEAR = 0.97  # of the norm: lower peaks do not count
+_NEAR = 0.9  # of the norm: lower peaks do not count
 _MOST = 12  # peaks
 _AXIS = 1e-6  # relative distance from the imaginary axis at which an eigenvalue may lie on it
 _ITERATIONS = 30
@@ -17,46 +17,65 @@ _REFINEMENTS = 40
 _FLAT = 1e-7  # slope at a peak, relative to those at both ends of its interval
 
 
+_BATCH = 16  # states up to which frequencies are solved together
 _solve_triangular = scipy.linalg.get_lapack_funcs("trtrs", dtype=np.complex128)
 
 
 class Response:
-    """Frequency response of a stable system, from its Schur form: O(n^2) a frequency."""
+    """Frequency response of a stable system, from its Schur form."""
 
     def __init__(self, system: System) -> None:
         """Transform once."""
         self.system = system
         T, U = scipy.linalg.schur(system.A, output="complex", check_finite=False)
-        self.T, self.U, self.diagonal = T, U, np.diag_indices(len(T))
+        self.T, self.U, self.one = T, U, np.eye(len(T))
         self.B, self.C = U.conj().T @ system.B, system.C @ U
 
-    def at(self, w: float) -> tuple[ComplexArray, ComplexArray, ComplexArray]:
-        """Response (r, q) at w [rad/s] or [rad/sample], resolvent times B and C times resolvent."""
-        if np.isinf(w):
-            return self.system.D.astype(complex), np.zeros_like(self.B), np.zeros_like(self.C)
-        shifted = -self.T
-        shifted[self.diagonal] += np.exp(1j * w) if self.system.sampled else 1j * w
-        states, _ = _solve_triangular(shifted, self.B)
-        back, _ = _solve_triangular(shifted, self.C.conj().T, trans=2)
-        return self.C @ states + self.system.D, states, back.conj().T
+    def point(self, w: Array) -> ComplexArray:
+        """Return s = jw, or z = exp(jw) of a sampled system."""
+        return np.exp(1j * w) if self.system.sampled else 1j * w
 
-    def gain(self, w: float) -> float:
-        """Largest singular value at w."""
-        return float(np.linalg.svd(self.at(w)[0], compute_uv=False)[0])
+    def at(self, w: Array) -> tuple[ComplexArray, ComplexArray, ComplexArray]:
+        """Return responses (f, r, q) at finite w (f,), resolvents times B, C times resolvents."""
+        shifted = self.point(w)[:, None, None] * self.one - self.T
+        if len(self.T) <= _BATCH:
+            states = np.linalg.solve(shifted, self.B)
+            back = np.linalg.solve(shifted.transpose(0, 2, 1), self.C.T).transpose(0, 2, 1)
+        else:
+            states = np.array([_solve_triangular(one, self.B)[0] for one in shifted])
+            adjoint = self.C.conj().T
+            parts = [_solve_triangular(one, adjoint, trans=2)[0].conj().T for one in shifted]
+            back = np.array(parts)
+        return self.C @ states + self.system.D, states, back
 
-    def rise(self, w: float) -> float:
-        """Change of the largest singular value with w."""
+    def gains(self, w: Array) -> Array:
+        """Largest singular values at w (f,), some of which may be infinite."""
+        found = np.empty(len(w))
+        finite = np.isfinite(w)
+        if finite.any():
+            found[finite] = np.linalg.svd(self.at(w[finite])[0], compute_uv=False)[:, 0]
+        if not finite.all():
+            found[~finite] = np.linalg.norm(self.system.D, 2)
+        return found
+
+    def rises(self, w: Array) -> Array:
+        """Changes of the largest singular values with w (f,)."""
         response, states, back = self.at(w)
         left, _, right = np.linalg.svd(response, full_matrices=False)
-        of_s = -1j * (np.exp(1j * w) if self.system.sampled else 1.0)
-        return float((of_s * (left[:, 0].conj() @ back @ (states @ right[0].conj()))).real)
+        u, v = left[:, None, :, 0].conj(), right[:, 0, :, None].conj()
+        of_s = -1j * (self.point(w) if self.system.sampled else np.ones(len(w)))
+        return (of_s * (u @ back @ (states @ v))[:, 0, 0]).real
 
     def slope(self, w: float) -> tuple[Array, Array]:
         """Singular values (s,), and S (s, n + r, n + q): each changes by <S_i, dM>.
 
         With singular vectors u and v the change is Re u'[C R, I] dM [R B; I] v, R the resolvent.
         """
-        response, states, back = self.at(w)
+        if np.isinf(w):
+            response = self.system.D.astype(complex)
+            states, back = np.zeros_like(self.B), np.zeros_like(self.C)
+        else:
+            response, states, back = (part[0] for part in self.at(np.array([w])))
         left, values, right = np.linalg.svd(response, full_matrices=False)
         keep = values >= _NEAR * values[0]
         u, v = left[:, keep], right[keep].conj().T
@@ -68,7 +87,7 @@ class Response:
 def hinf_pieces(system: System) -> Sensitive:
     """Singular values at the peaks of the frequency response of a stable system, largest first.
 
-    Peaks below 0.97 of the norm are left out.
+    Peaks below 0.9 of the norm are left out.
     """
     response = Response(system)
     parts = [response.slope(w) for w in find_peaks(response)]
@@ -87,35 +106,36 @@ def find_peaks(response: Response) -> list[float]:
     peak above the level, to which the level is raised. Source: [BruinsmaSteinbuch90].
     """
     system = response.system
-    trials = [0.0, np.pi if system.sampled else np.inf, *_frequencies_of_poles(system)]
-    gains = [response.gain(w) for w in trials]
-    best, first = max(gains), trials[int(np.argmax(gains))]
+    trials = np.r_[0.0, np.pi if system.sampled else np.inf, _frequencies_of_poles(system)]
+    gains = response.gains(trials)
+    best, first = float(gains.max()), trials[gains.argmax()]
     if best == 0:
         return [0.0]
+    tops, heights = np.zeros(0), np.zeros(0)
     for _ in range(_ITERATIONS):
-        tops = [first, *_tops(response, crossings(system, _NEAR * best), _NEAR * best)]
-        heights = [response.gain(w) for w in tops]
-        level = max(heights) * (1 + 1e-9)
+        found = _tops(response, crossings(system, _NEAR * best), _NEAR * best)
+        tops = np.r_[first, found]
+        heights = response.gains(tops)
+        level = float(heights.max()) * (1 + 1e-9)
         higher = _tops(response, crossings(system, level), level)
-        if not higher:
+        if not higher.size:
             break
-        first = max(higher, key=response.gain)
-        best = response.gain(first)
-    order = np.argsort(-np.array(heights), kind="stable")
-    kept = [tops[i] for i in order if heights[i] >= _NEAR * max(heights)]
-    return _apart(kept)[:_MOST]
+        gains = response.gains(higher)
+        best, first = float(gains.max()), higher[gains.argmax()]
+    order = np.argsort(-heights, kind="stable")
+    kept = order[heights[order] >= _NEAR * heights.max()]
+    return _apart([float(w) for w in tops[kept]])[:_MOST]
 
 
-def _frequencies_of_poles(system: System) -> list[float]:
+def _frequencies_of_poles(system: System) -> Array:
     """Frequencies of the most resonant poles, at which peaks are likely."""
     w = np.linalg.eigvals(system.A)
     if system.sampled:
         w = np.log(np.where(w == 0, 1e-300, w).astype(complex))
     w = w[w.imag > 0]
-    if not w.size:
-        return []
     resonance = np.abs(w.imag) / np.maximum(np.abs(w.real), 1e-300)
-    return [float(one) for one in np.abs(w)[np.argsort(-resonance)][:3]]
+    found = np.abs(w)[np.argsort(-resonance)][:3]
+    return np.minimum(found, np.pi) if system.sampled else found
 
 
 def _apart(peaks: list[float]) -> list[float]:
@@ -127,49 +147,42 @@ def _apart(peaks: list[float]) -> list[float]:
     return kept
 
 
-def _tops(response: Response, levels: Array, level: float) -> list[float]:
-    """Peaks above the level in each interval between crossings."""
-    sampled = response.system.sampled
-    edges = np.unique(np.r_[0.0, levels, np.pi if sampled else np.inf])
-    found = []
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
-        if np.isinf(high):
-            trials = [2 * low if low else 1.0, np.inf]
-        else:
-            trials = [(low + high) / 2]
-        if low == 0:
-            trials.append(0.0)
-        if sampled and high == np.pi:
-            trials.append(np.pi)
-        gains = [response.gain(w) for w in trials]
-        if max(gains) <= level:
-            continue
-        if np.isinf(high):
-            found.append(float(trials[int(np.argmax(gains))]))
-            continue
-        top = _maximise(response, float(low), float(high))
-        found.append(top if response.gain(top) >= max(gains) else trials[int(np.argmax(gains))])
-    return found
+def _tops(response: Response, levels: Array, level: float) -> Array:
+    """Frequencies of a peak in each interval between crossings that is above the level."""
+    end = np.pi if response.system.sampled else np.inf
+    edges = np.unique(np.r_[0.0, levels[levels < end], end])
+    low, high = edges[:-1], edges[1:]
+    inside = np.where(np.isfinite(high), (low + high) / 2, np.where(low > 0, 2 * low, 1.0))
+    gains = response.gains(np.r_[inside, 0.0, end])
+    at_ends = np.array([0.0, end])[gains[-2:] > level]
+    above = gains[:-2] > level
+    bounded = above & np.isfinite(high)
+    found = _maximise(response, low[bounded], high[bounded]) if bounded.any() else np.zeros(0)
+    return np.r_[found, inside[above & ~np.isfinite(high)], at_ends]
 
 
-def _maximise(response: Response, low: float, high: float) -> float:
-    """Frequency between two at which the gain ceases to rise: regula falsi, Illinois' way."""
-    at_low, at_high = response.rise(low), response.rise(high)
-    if at_low <= 0 or at_high >= 0:
-        return low if at_low <= 0 else high
-    w, side = low, 0
+def _maximise(response: Response, low: Array, high: Array) -> Array:
+    """Frequencies (f,) between two at which gains cease to rise: regula falsi, Illinois' way."""
+    ends = response.rises(np.r_[low, high])
+    at_low, at_high = ends[: len(low)].copy(), ends[len(low) :].copy()
+    found = np.where(at_low <= 0, low, high)
+    flat = _FLAT * np.minimum(at_low, -at_high)
+    low, high, side = low.copy(), high.copy(), np.zeros(len(low))
+    active = np.flatnonzero((at_low > 0) & (at_high < 0))
     for _ in range(_REFINEMENTS):
-        w = high - at_high * (high - low) / (at_high - at_low)
-        rise = response.rise(w)
-        if abs(rise) <= _FLAT * min(at_low, -at_high) or high - low < 1e-12 * high:
+        if not active.size:
             break
-        if rise > 0:
-            low, at_low = w, rise
-            at_high, side = at_high / 2 if side > 0 else at_high, 1
-        else:
-            high, at_high = w, rise
-            at_low, side = at_low / 2 if side < 0 else at_low, -1
-    return w
+        i = active
+        found[i] = high[i] - at_high[i] * (high[i] - low[i]) / (at_high[i] - at_low[i])
+        rises = response.rises(found[i])
+        up, down = i[rises > 0], i[rises <= 0]
+        at_high[up[side[up] > 0]] /= 2
+        at_low[down[side[down] < 0]] /= 2
+        low[up], at_low[up], side[up] = found[up], rises[rises > 0], 1
+        high[down], at_high[down], side[down] = found[down], rises[rises <= 0], -1
+        close = (np.abs(rises) <= flat[i]) | (high[i] - low[i] < 1e-12 * high[i])
+        active = i[~close]
+    return found
 
 
 def crossings(system: System, level: float) -> Array:

@@ -33,7 +33,7 @@ Norm = Literal["hinf", "h2", "abscissa"]
 Structure = ControllerStructure | int | Sequence[Sequence[Any]] | Array
 
 _NORMS: Mapping[str, Callable[[System], Sensitive]] = {"hinf": hinf_pieces, "h2": h2_pieces}
-_BRIEF, _LONG = 250, 2500  # evaluations from each start, and from the best
+_BRIEF, _LONG = 250, 1200  # evaluations from each start, and from the best
 _FINAL = 2  # starts from which the search goes on to the end
 _SLOW = 0.02  # of the typical rate: a decay below which the stability constraint is looked at
 _DECAY = 1e-6  # of the typical rate

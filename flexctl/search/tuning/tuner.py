@@ -453,8 +453,9 @@ class _Tuner:
         """Search, verify, and search on; return the last verdict on unseen arms."""
         places, drawn = self._places(start), None
         for turn in range(_ROUNDS):
-            found = min(self._search(places), key=_order)
-            self.founds.append(found)
+            searched = self._search(places)
+            self.founds += searched
+            found = min(searched, key=_order)
             judged = self._judge(found.u, self.arms)
             self.candidates.append(found.u)
             learned = judged

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import ROUND_FLOOR, Decimal
 
 import numpy as np
 
@@ -75,8 +76,9 @@ def _at_least(value: float) -> float:
     """Round to three significant digits, never upwards."""
     if not value or not np.isfinite(value):
         return value
-    unit = 10.0 ** (np.floor(np.log10(abs(value))) - 2)
-    return float(f"{np.floor(value / unit) * unit:.12g}")
+    digits = Decimal(repr(float(value)))
+    unit = Decimal(1).scaleb(digits.adjusted() - 2)
+    return float(digits.quantize(unit, rounding=ROUND_FLOOR))
 
 
 def bound_words(at: IndependentErrorsAt) -> str:

@@ -7,7 +7,8 @@ import pytest
 import flexctl
 from flexctl.errors import InputError
 from flexctl.loop import linear_poses
-from flexctl.model import list_designs, load_design
+from flexctl.model import BasisChoice, list_designs, load_design, load_model
+from flexctl.robustness import Case
 
 DIGITS = 50
 
@@ -204,9 +205,9 @@ def stable_loops(names, orders):
     """Linear loops of catalogue designs at the final pose and along the motion, up to 48 states."""
     for name in names:
         for kind, order in orders:
-            arm = load_design(name).model
-            controller = flexctl.design_controller(arm, name)
-            poses = linear_poses(flexctl.close_loop(controller, arm, **{kind: order}))
+            design, truth = load_design(name), BasisChoice(kind=kind, order=order)
+            case = Case.of(load_model(design.model), design, truth_basis=truth)
+            poses = linear_poses(case.closed)
             for loop in (poses.final, *poses.path):
                 if loop and loop.poles.real.max() < -1e-9 and len(loop.in_modes.A) <= 48:
                     yield name, kind, order, loop
