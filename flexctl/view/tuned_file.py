@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from flexctl.model import design_text
 from flexctl.search import Constraint, Tuning, tuned_design
-from flexctl.view.words.metrics import metric_value
+from flexctl.view.words.metrics import metric_value, units_for
 from flexctl.view.words.tuning import arm_words, counted, limit_text, objective_value
 
 
@@ -23,12 +23,13 @@ def history(tuning: Tuning, command: str) -> Iterator[str]:
     if command:
         yield f"Made by: {command}"
     yield f"From {tuning.design.name}, for {tuning.model}."
+    units = units_for(tuning.after)
     before, after = (
-        objective_value(tuning.objective, x)
+        objective_value(tuning.objective, x, units)
         for x in (tuning.objective_before, tuning.objective_after)
     )
     yield f"{tuning.objective}: {before} -> {after}"
-    yield from map(_limit, tuning.constraints)
+    yield from (_limit(one, units) for one in tuning.constraints)
     more = " (interrupted)" if tuning.interrupted else ""
     arms = counted(len(tuning.judged_on), "arm")
     yield f"{counted(tuning.evaluations, 'evaluation')}{more}; judged on {arms}."
@@ -40,7 +41,9 @@ def history(tuning: Tuning, command: str) -> Iterator[str]:
         )
 
 
-def _limit(one: Constraint) -> str:
+def _limit(one: Constraint, units: Mapping[str, str]) -> str:
     key = one.requirement.key
-    before, after = metric_value(key, one.before), metric_value(key, one.value)
-    return f"{key}: {before} -> {after}, {limit_text(one)}: {'kept' if one.met else 'NOT kept'}"
+    before, after = (metric_value(key, x, units) for x in (one.before, one.value))
+    return (
+        f"{key}: {before} -> {after}, {limit_text(one, units)}: {'kept' if one.met else 'NOT kept'}"
+    )

@@ -234,7 +234,7 @@ class _Front:
         tell = (lambda step: self.progress(k, step)) if self.progress else None  # pyright: ignore
         found = tune(
             self.arm,
-            design,
+            design.model_copy(update={"name": self.found[0].design.name if k else design.name}),
             free,
             minimise=minimise,
             subject_to=subject_to,
@@ -334,12 +334,30 @@ class _Front:
         )
 
     def _compromise(self, one: Tuning) -> Compromise:
+        one = _beside(self.found[0], one)
         return Compromise(
             design=tuned_design(one),
             first=_value(self.first, one),
             second=self._second(one),
             tuning=one,
         )
+
+
+def _beside(first: Tuning, one: Tuning) -> Tuning:
+    """Return a tuning that started from another design beside the one that all started from."""
+    known = first.worst_before
+    return replace(
+        one,
+        design=first.design,
+        before=first.before,
+        worst_before=known,
+        objective_before=one.objective.value(known),
+        constraints=tuple(
+            replace(each, before=known[each.requirement.key]) for each in one.constraints
+        ),
+        values={name: (first.values[name][0], after) for name, (_, after) in one.values.items()},
+        eigenvalues=one.eigenvalues[-1:],
+    )
 
 
 def _keeps_limits(one: Tuning) -> bool:

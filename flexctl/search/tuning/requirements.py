@@ -31,6 +31,7 @@ _MARGINS = (
     "stiffness.exact.path_alpha_upper",
     "stiffness.exact.path_alpha_lower",
 )
+_TO_MINIMISE = tuple(key for key in UNITS if key != "stability.stable")
 _TERM = re.compile(r"\s*(?:(?P<weight>[0-9.eE+-]+)\s*\*)?\s*(?P<key>[\w.]+)\s*")
 
 
@@ -198,10 +199,9 @@ def _read_sum(text: str) -> dict[str, float]:
         if not match:
             raise InputError(f"minimise: expected METRIC or NUMBER*METRIC, got {term.strip()!r}")
         key = match["key"]
-        if key not in UNITS or key == "stability.stable":
-            raise InputError(
-                f"minimise: expected the name of a metric ({nearest(key, UNITS)}), got {key!r}"
-            )
+        if key not in _TO_MINIMISE:
+            known = nearest(key, _TO_MINIMISE)
+            raise InputError(f"minimise: expected the name of a metric ({known}), got {key!r}")
         try:
             weight = float(match["weight"] or 1.0)
         except ValueError:

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.control import design_controller
 from flexctl.errors import InputError
-from flexctl.loop import Setup, close_around
+from flexctl.loop import Setup
 from flexctl.model import Arm, BasisChoice, Design, check_design, load_design, load_model
 from flexctl.parallel import in_parallel
 from flexctl.plant import record_digest, source_digest
@@ -51,7 +50,7 @@ from flexctl.search.tuning.verification import (
     with_cases,
     worst_metrics,
 )
-from flexctl.verdict import Evaluation, evaluate, require_motion
+from flexctl.verdict import Evaluation, compare, require_motion
 
 STARTS = 2
 EVALUATIONS = 120  # of one start
@@ -454,8 +453,9 @@ class _Tuner:
         """Search, verify, and search on; return the last verdict on unseen arms."""
         places, drawn = self._places(start), None
         for turn in range(_ROUNDS):
-            found = min(self._search(places), key=_order)
-            self.founds.append(found)
+            searched = self._search(places)
+            self.founds += searched
+            found = min(searched, key=_order)
             judged = self._judge(found.u, self.arms)
             self.candidates.append(found.u)
             learned = judged
@@ -538,8 +538,8 @@ class _Tuner:
         start = study.designs[0]
         own = start if same else problem.loop(0, best.u).controller.design
         tuned = start if same else own.model_copy(update={"name": f"{start.name}-tuned"})
-        before = self._as_file(start)
-        after = before if same else self._as_file(tuned)
+        before, *others = self._as_files([start] if same else [start, tuned])
+        after = others[0] if others else before
         here, there = (problem.free.by_name(u) for u in (first.u, best.u))
         unseen = None
         if drawn is not None:
@@ -593,12 +593,17 @@ class _Tuner:
         tasks = [partial(_without, self.problem, k, best.u, self.seed) for k in which]
         return tuple(self._all(tasks))
 
-    def _as_file(self, design: Design) -> Evaluation:
-        """Judge a design as if it were read from its file."""
-        setup, basis = self.problem.study.setup, self.problem.study.design_basis or design.basis
-        return evaluate(
-            close_around(design_controller(setup.design_arm, design, basis), setup.truth())
-        )
+    def _as_files(self, designs: Sequence[Design]) -> tuple[Evaluation, ...]:
+        """Judge designs as if they were read from their files, on other truth orders too."""
+        study, setup = self.problem.study, self.problem.study.setup
+        return compare(
+            setup.design_arm,
+            designs,
+            true_arm=setup.true_arm,
+            truth_basis=setup.truth_basis,
+            design_basis=study.design_basis,
+            baseline=False,
+        ).evaluations
 
 
 def _without(problem: Problem, k: int, u: Array, seed: int) -> Relief:

@@ -18,7 +18,7 @@ from flexctl.view.output import Result, check_targets, literal, plain_table, pro
 from flexctl.view.provenance import command, integration, provenance
 from flexctl.view.tuned_file import history
 from flexctl.view.words.numbers import figure
-from flexctl.view.words.tuning import objective_value, trade_off_words
+from flexctl.view.words.tuning import objective_value, trade_off_units, trade_off_words
 
 
 def trade(
@@ -105,5 +105,6 @@ def _row(
     label = str(files.get(one.design.name, one.design.name))
     values = _values(one)
     own = [f"{values[name][1]:.6g}" if name in values else "" for name in names]
-    second = objective_value(found.second, one.second)
-    return (label, second, objective_value(found.first, one.first), *own)
+    units = trade_off_units(found)
+    second = objective_value(found.second, one.second, units)
+    return (label, second, objective_value(found.first, one.first, units), *own)

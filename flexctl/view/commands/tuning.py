@@ -29,7 +29,7 @@ from flexctl.view.output import (
 from flexctl.view.provenance import command, integration, provenance
 from flexctl.view.request import judged_on, load_arm, load_gain_set, read_specs
 from flexctl.view.tuned_file import tuned_text
-from flexctl.view.words.metrics import metric_value
+from flexctl.view.words.metrics import metric_value, units_for
 from flexctl.view.words.numbers import basis_words, figure, percent
 from flexctl.view.words.tuning import (
     active_limits,
@@ -129,20 +129,17 @@ def tuning_table(found: Tuning, arm: Arm) -> RenderableType:
 
 
 def _limits_table(found: Tuning) -> RenderableType:
-    objective, active = found.objective, active_limits(found)
+    objective, active, units = found.objective, active_limits(found), units_for(found.after)
     ends = found.objective_before, found.objective_after
-    values = [objective_value(objective, x) for x in ends]
+    values = [objective_value(objective, x, units) for x in ends]
     rows = [(f"minimised: {objective}", *values, "", "")]
     for k, one in enumerate(found.constraints):
-        rows.append((str(one.requirement.key), *_ends(one), limit_text(one), _kept(one, k, active)))
+        key = one.requirement.key
+        values = [metric_value(key, x, units) for x in (one.before, one.value)]
+        rows.append((key, *values, limit_text(one, units), _kept(one, k, active)))
     arms = f", on the worst of {len(found.judged_on)} arms" if len(found.judged_on) > 1 else ""
     title = f"{found.design.name} on {found.model}, tuned{arms}"
     return plain_table(title, "", "before", "after", "limit", "", rows=rows, numeric=(1, 2))
-
-
-def _ends(one: Constraint) -> tuple[str, str]:
-    key = one.requirement.key
-    return metric_value(key, one.before), metric_value(key, one.value)
 
 
 def _kept(one: Constraint, k: int, active: list[int]) -> str:

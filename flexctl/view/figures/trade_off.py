@@ -13,7 +13,7 @@ from flexctl.verdict import MORE_IS_BETTER
 from flexctl.view.figures.axes import legend_above, write_near
 from flexctl.view.figures.style import GOOD, MUTED, new_figure, styled
 from flexctl.view.words.metrics import metric_unit
-from flexctl.view.words.tuning import objective_name
+from flexctl.view.words.tuning import objective_name, trade_off_units
 
 _DESIGN: dict[str, Any] = {"marker": "o", "color": GOOD, "edgecolors": "black", "s": 34.0}
 _START: dict[str, Any] = {"marker": "s", "facecolors": "white", "edgecolors": "black", "s": 34.0}
@@ -35,8 +35,8 @@ def plot_trade_off(found: TradeOff) -> Figure:
     if np.isfinite([start.first, start.second]).all():
         place = _values(found.second, [start.second]), _values(found.first, [start.first])
         axes.scatter(*place, zorder=3, label=start.design.name, **_START)
-    axes.set_xlabel(_label(found.second))
-    axes.set_ylabel(_label(found.first))
+    axes.set_xlabel(_label(found, found.second))
+    axes.set_ylabel(_label(found, found.first))
     legend_above(axes, columns=2)
     return figure
 
@@ -52,9 +52,9 @@ def _number(one: Compromise) -> str:
     return one.design.name.rpartition("-")[2]
 
 
-def _label(objective: Objective) -> str:
+def _label(found: TradeOff, objective: Objective) -> str:
     key = objective.metric
-    unit = metric_unit(key) if key else ""
+    unit = metric_unit(key, trade_off_units(found)) if key else ""
     better = "more" if key in MORE_IS_BETTER else "less"
     name = objective_name(objective)
     return f"{name} [{unit}], {better} is better" if unit else f"{name}, {better} is better"

@@ -13,7 +13,7 @@ from flexctl.verdict import MORE_IS_BETTER
 from flexctl.view.figures.axes import legend_above, plain_numbers, say_instead
 from flexctl.view.figures.loci_plane import frame_plane
 from flexctl.view.figures.style import BAD, GOOD, MUTED, PALETTE, new_figure, styled
-from flexctl.view.words.metrics import metric_unit
+from flexctl.view.words.metrics import metric_unit, units_for
 from flexctl.view.words.tuning import objective_name, tuning_sentences
 
 _WIDE, _HIGH = 10.4, 5.0
@@ -77,7 +77,7 @@ def _sign(tuning: Tuning) -> float:
 
 def _label(tuning: Tuning) -> str:
     key = tuning.objective.metric
-    unit = metric_unit(key) if key else ""
+    unit = metric_unit(key, units_for(tuning.after)) if key else ""
     name = objective_name(tuning.objective)
     short = name if len(name) < 40 else "objective"
     return f"{short} [{unit}]" if unit else short

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from flexctl.verdict import UNITS
+from flexctl.verdict import UNITS, Evaluation
 from flexctl.view.words.numbers import figure
 
 _NAMES = {
@@ -44,7 +46,18 @@ def metric_name(key: str) -> str:
     return _NAMES.get(key, key)
 
 
-def metric_value(key: str, value: float) -> str:
+def units_for(e: Evaluation) -> Mapping[str, str]:
+    """Return the units of metrics for the joints of a verdict: revolute, sliding, or of both."""
+    if e.rest is None:
+        return UNITS
+    sliding, joints = len(e.rest.sliding), len(e.rest.offset)
+    if 0 < sliding < joints:
+        return UNITS
+    pick = -1 if sliding else 0
+    return {key: unit.split(" or ")[pick] for key, unit in UNITS.items()}
+
+
+def metric_value(key: str, value: float, units: Mapping[str, str] = UNITS) -> str:
     """Write a value of a metric with its unit: ``6.61 mm``, ``0.28 s``, ``no limit``, ``never``."""
     if np.isnan(value):
         return "none"
@@ -52,13 +65,13 @@ def metric_value(key: str, value: float) -> str:
         return "never" if key in _NEVER else "no limit"
     if key in _PERCENT or (key.startswith("stiffness.") and "alpha" in key):
         return f"{figure(100 * value)} %"
-    unit = UNITS.get(key, "")
+    unit = units.get(key, "")
     if unit == "m" or (key.endswith("delay_seconds") and abs(value) < 1):
         return f"{figure(1e3 * value)} {'mm' if unit == 'm' else 'ms'}"
     return f"{figure(value)} {unit}" if unit not in ("", "-") else figure(value)
 
 
-def metric_unit(key: str) -> str:
+def metric_unit(key: str, units: Mapping[str, str] = UNITS) -> str:
     """Return the unit of a metric, for the label of an axis; empty where it has none."""
-    unit = UNITS.get(key, "")
+    unit = units.get(key, "")
     return "" if unit == "-" else unit

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from flexctl.search import Constraint, Objective, TradeOff, Tuning, Unseen
-from flexctl.verdict import MORE_IS_BETTER
-from flexctl.view.words.metrics import metric_name, metric_value
+from flexctl.verdict import MORE_IS_BETTER, UNITS
+from flexctl.view.words.metrics import metric_name, metric_value, units_for
 from flexctl.view.words.numbers import figure, listed, percent
 
 _NEAR = 0.01  # of a limit: a value so close to it is held there by it
@@ -39,19 +39,26 @@ def trade_off_words(found: TradeOff) -> str:
     more = " It was interrupted, and more may be found." if found.interrupted else ""
     if not found.front:
         return f"No design keeps all limits ({cost}).{more}"
+    units = trade_off_units(found)
     ends = [
-        f"{objective_value(found.first, one.first)} of {first} and "
-        f"{objective_value(found.second, one.second)} of {second} ({one.design.name})"
+        f"{first} {objective_value(found.first, one.first, units)} with "
+        f"{second} {objective_value(found.second, one.second, units)} ({one.design.name})"
         for one in (found.front[0], found.front[-1])
     ]
     if len(found.front) == 1:
         said = f"One design has the best of both: {ends[0]}."
     else:
         said = (
-            f"{len(found.front)} designs, none of which is better in both than another, between "
-            f"{ends[0]}, and {ends[1]}."
+            f"{len(found.front)} designs, none of which is better in both than another, from "
+            f"{ends[0]} to {ends[1]}."
         )
     return f"{said} Found with {cost}.{more}"
+
+
+def trade_off_units(found: TradeOff) -> Mapping[str, str]:
+    """Units of metrics for the joints of the arm."""
+    known = [one.tuning for one in found.front if one.tuning]
+    return units_for(known[0].after) if known else UNITS
 
 
 def active_limits(tuning: Tuning) -> list[int]:
@@ -69,12 +76,12 @@ def _near(one: Constraint) -> bool:
     return bool(np.isfinite(limit) and abs(one.value - limit) <= _NEAR * abs(limit))
 
 
-def objective_value(objective: Objective, value: float) -> str:
+def objective_value(objective: Objective, value: float, units: Mapping[str, str] = UNITS) -> str:
     """Write a value of an objective: of a single metric with its unit."""
     key = objective.metric
     if key is None or objective.sums[0][key] != 1:
         return figure(value, 4) if np.isfinite(value) else "none"
-    return metric_value(key, -value if key in MORE_IS_BETTER else value)
+    return metric_value(key, -value if key in MORE_IS_BETTER else value, units)
 
 
 def objective_name(objective: Objective) -> str:
@@ -84,14 +91,14 @@ def objective_name(objective: Objective) -> str:
     return metric_name(str(key)) if single else str(objective)
 
 
-def limit_text(one: Constraint) -> str:
+def limit_text(one: Constraint, units: Mapping[str, str] = UNITS) -> str:
     """Write a limit: ``at least 6 dB``, ``within the torque limits``."""
     requirement = one.requirement
     if requirement.torque_limits:
         text = "within the torque limits"
     else:
         limit = requirement.limit
-        value = metric_value(requirement.key, limit.value)
+        value = metric_value(requirement.key, limit.value, units)
         text = f"{'at least' if limit.least else 'at most'} {value}"
     return f"{text} on the nominal arm" if requirement.nominal else text
 
@@ -106,9 +113,15 @@ def arm_words(arm: Mapping[str, float]) -> str:
 def _gained(tuning: Tuning) -> str:
     objective = tuning.objective
     name = objective_name(objective)
-    now = objective_value(objective, tuning.objective_after)
-    was = objective_value(objective, tuning.objective_before)
+    units = units_for(tuning.after)
+    now = objective_value(objective, tuning.objective_after, units)
+    was = objective_value(objective, tuning.objective_before, units)
     where = f" on the worst of {len(tuning.judged_on)} arms" if _of_several(tuning) else ""
+    if not tuning.improved and not tuning.feasible:
+        return (
+            "No design within the bounds was found that keeps all limits, nor one that violates "
+            f"them less than {tuning.design.name} does ({name} {now}{where})."
+        )
     if not tuning.improved:
         return (
             f"Nothing better than {tuning.design.name} was found within bounds and limits: "
@@ -118,7 +131,9 @@ def _gained(tuning: Tuning) -> str:
         first = f"{tuning.tuned.name} settles in {now} (was {was}){where}"
     else:
         first = f"{tuning.tuned.name}: {name} {now} (was {was}){where}"
-    return f"{first}." if tuning.feasible else f"{first}, but not all limits are kept."
+    if tuning.feasible:
+        return f"{first}."
+    return f"No design within the bounds was found that keeps all limits. The nearest: {first}."
 
 
 def _of_several(tuning: Tuning) -> bool:
@@ -126,52 +141,56 @@ def _of_several(tuning: Tuning) -> bool:
 
 
 def _limits(tuning: Tuning) -> Iterator[str]:
+    units = units_for(tuning.after)
     lost = [one for one in tuning.constraints if not one.met]
-    if lost:
-        yield f"Not kept: {'; '.join(map(_lost, lost))}."
+    if not tuning.feasible:
+        beyond = [one for one in lost if not _holds(one, one.value)]
+        if len(beyond) < len(lost) or not lost:
+            yield "On an arm that was judged the loop is not stable, or its run fails."
+        if beyond:
+            yield f"Not kept: {'; '.join(_lost(one, units) for one in beyond)}."
         yield from _against(tuning)
         return
-    if not tuning.feasible:
-        yield "The loop is not stable, or its run fails, on an arm that was judged."
-        return
-    won = [one for one in tuning.constraints if not _kept_before(one)]
+    won = [one for one in tuning.constraints if not _holds(one, one.before)]
     if won:
-        yield f"Kept now, and not before: {listed([_short(one) for one in won])}."
+        yield f"Kept now, and not before: {listed([_short(one, units) for one in won])}."
     if tuning.constraints:
-        active = [_short(tuning.constraints[k]) for k in active_limits(tuning)]
-        held = f"; it is held back by {listed(active)}" if active else "; none holds it back"
+        active = [_short(tuning.constraints[k], units) for k in active_limits(tuning)]
+        held = f"; it is held back by {listed(active)}" if active else "; none is active"
         count = len(tuning.constraints)
         which = f"All {count} limits are" if count > 1 else "The limit is"
         yield f"{which} kept{held if tuning.improved else ''}."
 
 
-def _lost(one: Constraint) -> str:
-    return f"{metric_name(one.requirement.key)} {metric_value(one.requirement.key, one.value)}" + (
-        f", to be {limit_text(one)}"
-    )
+def _lost(one: Constraint, units: Mapping[str, str]) -> str:
+    key = one.requirement.key
+    value = metric_value(key, one.value, units)
+    return f"{metric_name(key)} {value}, to be {limit_text(one, units)}"
 
 
-def _short(one: Constraint) -> str:
-    return f"{metric_name(one.requirement.key)} {limit_text(one)}"
+def _short(one: Constraint, units: Mapping[str, str]) -> str:
+    return f"{metric_name(one.requirement.key)} {limit_text(one, units)}"
 
 
-def _kept_before(one: Constraint) -> bool:
+def _holds(one: Constraint, value: float) -> bool:
+    """Whether a value keeps a limit, as far as it alone tells."""
     if one.requirement.torque_limits:
-        return True  # the peak alone does not say it
-    return bool(one.requirement.limit.holds(np.array(one.before)))
+        return bool(one.met)  # the peak alone does not say it
+    return bool(one.requirement.limit.holds(np.array(value)))
 
 
 def _against(tuning: Tuning) -> Iterator[str]:
     """Say which limits stand against each other where not all can be kept, and what is bought."""
     held = tuning.starts[0].multipliers if tuning.starts else {}
-    names = [_short(tuning.constraints[k]) if k >= 0 else _STABLE for k in sorted(held)]
+    units = units_for(tuning.after)
+    names = [_short(tuning.constraints[k], units) if k >= 0 else _STABLE for k in sorted(held)]
     if len(names) > 1:
         yield f"There these stand against each other: {listed(names)}."
     known = {one.requirement: one for one in tuning.constraints}
     for one in tuning.conflict:
-        name = _short(known[one.requirement])
+        name = _short(known[one.requirement], units)
         if one.violation <= _NOTHING:
-            value = objective_value(tuning.objective, one.objective)
+            value = objective_value(tuning.objective, one.objective, units)
             bought = f"all others are kept, with {objective_name(tuning.objective)} {value}"
         elif np.isfinite(one.violation):
             bought = f"the others are still violated by {percent(one.violation)}"
@@ -213,7 +232,7 @@ def counted(count: int, noun: str) -> str:
 def _unseen(tuning: Tuning, unseen: Unseen) -> Iterator[str]:
     worst, arms = arm_words(unseen.worst), counted(unseen.n, "arm")
     name = objective_name(tuning.objective)
-    value = objective_value(tuning.objective, unseen.objective)
+    value = objective_value(tuning.objective, unseen.objective, units_for(tuning.after))
     if unseen.met == unseen.n:
         yield (
             f"On {arms} that tuning had not seen all limits are kept; the worst, {worst}, has "
