@@ -282,7 +282,7 @@ def tune(
     ...     minimise="stability.spectral_abscissa", subject_to=[], starts=1, jobs=1,
     ... )
     >>> round(found.values["gains.Gv"][0], 1)
-    2.0
+    6.0
     """
     begin = time.monotonic()
     check_effort(starts=starts, evaluations=evaluations, unseen=unseen, seed=seed, jobs=jobs)
