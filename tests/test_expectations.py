@@ -15,6 +15,7 @@ from flexctl.view.to_json import to_json
 SLOW = ("rrp-observer", "rrp-composite", "rrp-stiff-decoupling", "subudhi-morris-observer")
 SLOW += ("rrp-gentle", "subudhi-morris-decoupling", "subudhi-morris-slow-only", "wu-haug-2")
 SLOW += ("two-link-decoupling", "kane-spin-up", "rrp-stiff", "subudhi-morris-lqr", "wu-haug-4")
+SLOW += ("rrp-composite-decay",)
 SLOW += ("vertical-2r-pd", "vertical-2r-integral", "vertical-2r-decoupling")
 MOVED = [e.name for e in list_designs() if load_design(e.name).reference.torque]
 

@@ -15,7 +15,7 @@ from flexctl.model.chosen_gains import CHOSEN_GAINS, set_aside, with_values
 from flexctl.model.compatibility import check_design
 from flexctl.model.controller_matrices import load_matrices
 from flexctl.model.design import Design, Reference
-from flexctl.model.design_text import design_text
+from flexctl.model.design_writing import design_text
 from flexctl.model.files import (
     drafts,
     read_csv,

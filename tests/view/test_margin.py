@@ -771,6 +771,17 @@ def test_the_lemma_gives_no_number_for_a_law_that_uses_no_stiffness():
     assert "30 %" not in shown + drawn
 
 
+def test_a_law_that_uses_the_stiffness_while_moving_uses_it():
+    # composite control, which state feedback takes over after the motion
+    moving = replace(NO_STIFFNESS, unknowns=3)
+    path = (PoseMargin(t=0.0, alpha_star=0.3, interval=moving),)
+    found = margin(exact=NO_STIFFNESS, path=path, second_loop=True)
+
+    assert "uses no stiffness" not in margin_words(found)
+    assert "and at least as much at every pose of the motion" in margin_words(found)
+    assert "does not apply" not in tabled(found)
+
+
 @pytest.mark.parametrize("proven", [True, False])
 def test_only_what_is_proven_is_called_so(proven):
     interval = Interval(lower=BELOW, upper=FLUTTER, unknowns=8, proven=proven)

@@ -20,7 +20,7 @@ from flexctl.search.nonsmooth.stationarity import (
 from flexctl.search.nonsmooth.steps import Step, make_step
 
 _RADII = 10.0 ** -np.arange(2, 7)  # of sampled gradients, in scaled variables
-_STALL = 1e-3  # of the tolerance: relative fall over a dozen steps at which BFGS has done what it can
+_STALL = 1e-3  # of the tolerance: relative fall over a dozen steps at which BFGS gives up
 _WORTH = 1e-5  # relative fall by sampled gradients after which BFGS goes on
 _ROUNDS = 8
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -12,7 +13,7 @@ from flexctl.checks import Array, ComplexArray
 _DEFECTIVE = 1e-14  # |y'x| of unit vectors, below which the derivative is as good as infinite
 
 
-_geev = scipy.linalg.get_lapack_funcs("geev", dtype=np.float64)
+_geev: Any = scipy.linalg.get_lapack_funcs("geev", dtype=np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +75,10 @@ def excess_pieces(A: Array, edge: float, sampled: bool) -> Sensitive:
     if not chosen.size:
         return Sensitive(values=np.zeros(1), sensitivities=np.zeros((1, *A.shape)))
     twice = np.where(w.imag[chosen] > 0, 2.0, 1.0)
-    factors = w[chosen].conj() / np.maximum(ranks[chosen], 1e-300) if sampled else np.ones(1)
-    found = _gather(ranks, chosen, left, right, factors * twice)
+    factors = twice.astype(complex)
+    if sampled:
+        factors *= w[chosen].conj() / np.maximum(ranks[chosen], 1e-300)
+    found = _gather(ranks, chosen, left, right, factors)
     total = np.array([twice @ (ranks[chosen] - edge)])
     return Sensitive(values=total, sensitivities=found.sensitivities.sum(axis=0)[None])
 
@@ -98,7 +101,7 @@ def _joined(vectors: Array, imaginary: Array) -> ComplexArray:
 
 
 def _near_top(w: ComplexArray, ranks: Array, window: float, most: int) -> Array:
-    """Indices of the highest ranks, of one eigenvalue of each pair, the highest first."""
+    """Return indices of the highest ranks, of one eigenvalue of each pair, the highest first."""
     close = np.flatnonzero((ranks >= ranks.max() - window) & (w.imag >= 0))
     return close[np.argsort(-ranks[close], kind="stable")][:most]
 

@@ -77,12 +77,12 @@ def _state_space(
 ) -> Any:
     import control  # takes a second to import
 
-    return control.ss(
-        A, B, C, D, dt, inputs=inputs, outputs=outputs, remove_useless_states=False
-    )
+    return control.ss(A, B, C, D, dt, inputs=inputs, outputs=outputs, remove_useless_states=False)
 
 
-def read_plant(plant: Any, measured: Channels | None, controlled: Channels | None) -> GeneralisedPlant:
+def read_plant(
+    plant: Any, measured: Channels | None, controlled: Channels | None
+) -> GeneralisedPlant:
     """Read a `control.StateSpace` or `TransferFunction` with its channels told apart.
 
     `measured` and `controlled` are numbers of the last outputs y and inputs u, as in
@@ -116,7 +116,7 @@ def read_plant(plant: Any, measured: Channels | None, controlled: Channels | Non
 
 
 def _indices(argument: str, given: Channels | None, names: tuple[str, ...]) -> tuple[int, ...]:
-    """Indices of channels that are given by number, names or indices."""
+    """Return indices of channels that are given by number, names or indices."""
     if given is None:
         raise InputError(f"{argument}: expected the number of channels, or their names, got None")
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
@@ -124,7 +124,8 @@ def _indices(argument: str, given: Channels | None, names: tuple[str, ...]) -> t
             raise InputError(f"{argument}: expected 1 to {len(names)}, got {given}")
         return tuple(range(len(names) - int(given), len(names)))
     found = []
-    for one in [given] if isinstance(given, str) else given:
+    several: Any = given
+    for one in [given] if isinstance(given, str) else several:
         if isinstance(one, str) and one not in names:
             raise InputError(f"{argument}: expected some of {', '.join(names)}, got {one!r}")
         index = names.index(one) if isinstance(one, str) else int(one)

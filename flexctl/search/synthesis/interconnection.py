@@ -102,7 +102,7 @@ class Interconnection:
         return np.pad(self.D, ((0, self.order), (0, self.order)))
 
     def effective(self, K: Array) -> Array:
-        """The gain from what w and the states add to y: K (I - D K)^-1."""
+        """Return the gain from what w and the states add to y: K (I - D K)^-1."""
         if self._through is None:
             return K
         return np.linalg.solve((np.eye(len(self._through)) - self._through @ K).T, K.T).T
@@ -111,12 +111,10 @@ class Interconnection:
         """Close the loop by the gain K."""
         M = self.open + self.left @ self.effective(K) @ self.right
         n = len(self.A) + self.order
-        return System(
-            A=M[:n, :n], B=M[:n, n:], C=M[n:, :n], D=M[n:, n:], sampled=self.sampled
-        )
+        return System(A=M[:n, :n], B=M[:n, n:], C=M[n:, :n], D=M[n:, n:], sampled=self.sampled)
 
     def slopes(self, K: Array, sensitivities: Array) -> Array:
-        """Derivatives with respect to K, (s, *K.shape), of what changes by <S_i, dM>.
+        """Differentiate by K, (s, *K.shape), of what changes by <S_i, dM>.
 
         `sensitivities` (s, n + k + r, n + k + q), or of the states alone, (s, n + k, n + k).
         """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg
 
@@ -18,7 +20,7 @@ _FLAT = 1e-7  # slope at a peak, relative to those at both ends of its interval
 
 
 _BATCH = 16  # states up to which frequencies are solved together
-_solve_triangular = scipy.linalg.get_lapack_funcs("trtrs", dtype=np.complex128)
+_solve_triangular: Any = scipy.linalg.get_lapack_funcs("trtrs", dtype=np.complex128)
 
 
 class Response:
@@ -27,7 +29,8 @@ class Response:
     def __init__(self, system: System) -> None:
         """Transform once."""
         self.system = system
-        T, U = scipy.linalg.schur(system.A, output="complex", check_finite=False)
+        schur: Any = scipy.linalg.schur
+        T, U = schur(system.A, output="complex", check_finite=False)
         self.T, self.U, self.one = T, U, np.eye(len(T))
         self.B, self.C = U.conj().T @ system.B, system.C @ U
 
@@ -59,7 +62,7 @@ class Response:
         return found
 
     def rises(self, w: Array) -> Array:
-        """Changes of the largest singular values with w (f,)."""
+        """Return changes of the largest singular values with w (f,)."""
         response, states, back = self.at(w)
         left, _, right = np.linalg.svd(response, full_matrices=False)
         u, v = left[:, None, :, 0].conj(), right[:, 0, :, None].conj()
@@ -129,7 +132,7 @@ def find_peaks(response: Response) -> list[float]:
 
 def _frequencies_of_poles(system: System) -> Array:
     """Frequencies of the most resonant poles, at which peaks are likely."""
-    w = np.linalg.eigvals(system.A)
+    w: Any = np.linalg.eigvals(system.A)
     if system.sampled:
         w = np.log(np.where(w == 0, 1e-300, w).astype(complex))
     w = w[w.imag > 0]
@@ -219,9 +222,7 @@ def _sampled_crossings(system: System, level: float) -> Array:
     none, zero, one = np.zeros((n, n)), np.zeros((n, q)), np.eye(n)
     gap = D.T @ D - level**2 * np.eye(q)
     M = np.block([[A, none, B], [none, one, zero], [D.T @ C, B.T, gap]])
-    N = np.block(
-        [[one, none, zero], [C.T @ C, A.T, C.T @ D], [zero.T, zero.T, np.zeros((q, q))]]
-    )
+    N = np.block([[one, none, zero], [C.T @ C, A.T, C.T @ D], [zero.T, zero.T, np.zeros((q, q))]])
     z = scipy.linalg.eigvals(M, N)
     z = z[np.isfinite(z)]
     return np.unique(np.abs(np.angle(z[np.abs(np.abs(z) - 1) <= _AXIS])))

@@ -91,10 +91,11 @@ def _feedback(A: Array, B: Array, X: Array, R: Array, sampled: bool) -> Array:
 
 
 def _reduced(loop: Interconnection, F: Array, L: Array, X: Array, Y: Array) -> Array:
-    """Controller with an observer, truncated to the states in which X and Y are largest.
+    """Return the controller with an observer, truncated to the states in which X and Y are largest.
 
     Both solutions are made equal and diagonal, as Gramians are in balanced truncation; of an order
-    above that of the plant the rest are stable states that do nothing. Source: [JonckheereSilverman83].
+    above that of the plant the rest are stable states that do nothing. Source:
+    [JonckheereSilverman83].
     """
     A, B, C, k = loop.A, loop.B, loop.C, loop.order
     n, (m, p) = len(A), (B.shape[1], len(C))

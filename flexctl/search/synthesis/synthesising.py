@@ -185,7 +185,7 @@ def _read(
         mask = np.asarray(structure, dtype=object)
         if mask.ndim != 2:
             raise InputError("structure: expected an order, a table or a ControllerStructure")
-        entries = [[one.item() if isinstance(one, np.generic) else one for one in row] for row in mask]
+        entries = mask.tolist()
         if all(isinstance(one, bool) for row in entries for one in row):
             structure = ControllerStructure.pattern(np.array(entries, dtype=bool))
         else:
@@ -229,13 +229,13 @@ class _Task:
         return self._pieces(K, self.spectrum(self.loop.closed(K).A))
 
     def _of_norm(self, x: Array) -> Pieces:
-        """The norm where the loop is stable; its spectrum is a constraint where it is slow."""
+        """Return the norm where the loop is stable; where it is slow, the spectrum is limited."""
         K = self.structure.gain(x)
         system = self.loop.closed(K)
         roots = self.spectrum(system.A, window=0.0)
         top, n = roots.largest, len(self.structure.names)
         if not top < (1.0 if self.loop.sampled else 0.0):
-            return Pieces.of([np.inf], np.zeros(n))
+            return Pieces.of(np.array([np.inf]), np.zeros(n))
         found = self._pieces(K, _NORMS[self.kind](system))
         if top < self.edge - _SLOW * self.rate:
             return found
@@ -248,7 +248,7 @@ class _Task:
 
     def _pieces(self, K: Array, found: Sensitive) -> Pieces:
         if not np.isfinite(found.largest):
-            return Pieces.of([np.inf], np.zeros(len(self.structure.names)))
+            return Pieces.of(np.array([np.inf]), np.zeros(len(self.structure.names)))
         slopes = self.loop.slopes(K, found.sensitivities)
         return Pieces.of(found.values, self.structure.chain(slopes))
 

@@ -15,6 +15,7 @@ from flexctl.robustness import (
     Certificate,
     Guaranteed,
     IndependentErrorsAt,
+    Interval,
     PoseMargin,
     StiffnessMargin,
     TimeScaleMargin,
@@ -255,8 +256,16 @@ def largest_errors(at: IndependentErrorsAt) -> list[tuple[str, float]]:
 
 
 def no_stiffness(margin: StiffnessMargin) -> bool:
-    """Whether the exact margin has nothing to depend on; a followed one has no unknowns either."""
-    exact = margin.exact
+    """Whether the exact margin has nothing to depend on; a followed one has no unknowns either.
+
+    Where a second loop acts, the law of the motion before it must have nothing either.
+    """
+    before = margin.path if margin.second_loop else ()
+    moving = (pose.interval for pose in before if pose.interval)
+    return all(map(_independent_of_errors, (margin.exact, *moving)))
+
+
+def _independent_of_errors(exact: Interval) -> bool:
     return exact.proven and not exact.unknowns and exact.upper is exact.lower is None
 
 

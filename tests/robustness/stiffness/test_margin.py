@@ -31,6 +31,7 @@ from tests.robustness.stiffness.margin_witness import (
 )
 
 SLOW = ("rrp-observer", "rrp-stiff", "rrp-stiff-decoupling", "wu-haug-4", "rrp-composite")
+SLOW += ("rrp-composite-decay",)
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in SLOW]
 VERTICAL = ["vertical-2r-pd", "vertical-2r-integral", "vertical-2r-decoupling"]
 VERTICAL = [pytest.param(name, marks=pytest.mark.slow) for name in VERTICAL]
