@@ -129,10 +129,40 @@ RECORDS = {
         "TimeScaleMargin(model=subudhi-morris-2r, design=subudhi-morris-lqr, truth=4 elements",
         "stable down to 0.00381 times",
     ),
+    "TradeOff": (
+        lambda: flexctl.trade_off(
+            ARM,
+            DESIGN,
+            {"gains.Gv": (1.0, 10.0)},
+            minimise="stability.spectral_abscissa",
+            against="margins.common_delay_seconds",
+            subject_to=[],
+            points=3,
+            truth_basis=flexctl.BasisChoice(order=2),
+            jobs=1,
+        ),
+        "TradeOff(model=single-link-hub, design=hub-pd, minimise=stability.spectral_abscissa, "
+        "against=margins.common_delay_seconds",
+        "designs, none of which is better in both than another, from spectral abscissa",
+    ),
     "Trajectory": (
         lambda: flexctl.simulate(make_loop()),
         "Trajectory(t=array (1001,), q=array (3, 1001)",
         "The run lasts 4 s. The tip error is at most 252 mm",
+    ),
+    "Tuning": (
+        lambda: flexctl.tune(
+            ARM,
+            DESIGN,
+            {"gains.Gv": (1.0, 10.0)},
+            minimise="stability.spectral_abscissa",
+            subject_to=["margins.phase_deg>=60"],
+            truth_basis=flexctl.BasisChoice(order=2),
+            starts=1,
+            jobs=1,
+        ),
+        "Tuning(model=single-link-hub, design=hub-pd, objective=stability.spectral_abscissa",
+        "hub-pd-tuned: spectral abscissa -",
     ),
 }
 
@@ -312,5 +342,5 @@ def test_a_comparison_without_winner_says_so():
 
 @pytest.mark.parametrize("write", [flexctl.to_json, flexctl.explain])
 def test_what_is_no_record_is_refused_with_the_kinds(write):
-    with pytest.raises(InputError, match=r": expected one of Arm, .*, Trajectory, got int$"):
+    with pytest.raises(InputError, match=r": expected one of Arm, .*, Tuning, got int$"):
         write(3)

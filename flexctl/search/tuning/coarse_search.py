@@ -11,6 +11,7 @@ from flexctl.search.tuning.problem import LostError, Problem
 from flexctl.search.tuning.requirements import worst
 
 _GENERATIONS = 8
+_ALONE = 32  # places of a single number, of which the strategy knows none
 _WIDTH = 0.25  # standard deviation of the first generation, of the scales
 _NEVER = 1e3  # s: what never settles comes after all that does
 _INFEASIBLE = 1e6  # places with a violation come after all without
@@ -19,11 +20,15 @@ _INFEASIBLE = 1e6  # places with a violation come after all without
 def coarse_search(problem: Problem, start: Array, seed: int) -> Array:
     """Return the best place (n,) of some generations of an evolution strategy from a start.
 
-    Places are ordered by violation, then objective. Source: [Hansen16].
+    Places are ordered by violation, then objective; those of a single number are drawn evenly.
+    Source: [Hansen16].
     """
+    rng = np.random.default_rng(seed)
+    if len(start) == 1:
+        drawn = (np.arange(_ALONE) + rng.random(_ALONE)) / _ALONE
+        return min(drawn[:, None], key=lambda u: merit(problem, u))
     import cma  # takes a tenth of a second, which other searches need not spend
 
-    rng = np.random.default_rng(seed)
     mean = start if seed % 2 else rng.random(len(start))
     options = {"bounds": [0, 1], "seed": seed + 1, "verbose": -9, "maxiter": _GENERATIONS}
     with warnings.catch_warnings():

@@ -131,7 +131,7 @@ def trade_off(
 
     Both are minimised alone. Between the values of `against` at both ends it is limited to some,
     one after the other, and `minimise` minimised under each limit, from the design known so far
-    that is nearest to it (the epsilon-constraint method).
+    that is nearest to it (the epsilon-constraint method). Source: [Haimes71].
 
     Parameters
     ----------

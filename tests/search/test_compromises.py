@@ -1,0 +1,126 @@
+"""Trade-offs between two metrics: verified, none better than another, none missed by far."""
+
+import numpy as np
+import pytest
+
+import flexctl
+from flexctl.errors import ComputationError, InputError
+from flexctl.verdict import metrics
+
+ARM, DESIGN = "single-link-hub", "hub-pd"
+FAST, DELAY = "stability.spectral_abscissa", "margins.common_delay_seconds"
+TRUTH = flexctl.BasisChoice(order=1)
+FREE = {"gains.Gp": (5.0, 80.0), "gains.Gv": (1.0, 10.0)}
+LIMIT = "margins.phase_deg>=55"
+
+
+@pytest.fixture(scope="module")
+def found():
+    return flexctl.trade_off(
+        ARM,
+        DESIGN,
+        FREE,
+        minimise=FAST,
+        against=DELAY,
+        subject_to=[LIMIT],
+        points=4,
+        truth_basis=TRUTH,
+        jobs=1,
+        evaluations=60,
+    )
+
+
+def test_each_design_is_judged_as_it_says(found):
+    assert len(found.front) >= 3
+    for one in found.front:
+        (e,) = flexctl.compare(ARM, [one.design], truth_basis=TRUTH, baseline=False).evaluations
+        known = metrics(e)
+        assert known[FAST] == one.first
+        assert known[DELAY] == -one.second
+        assert min(known["margins.phase_deg"]) >= 55
+
+
+def test_none_is_better_in_both(found):
+    first, second = ([getattr(one, name) for one in found.front] for name in ("first", "second"))
+    assert (np.diff(second) > 0).all()
+    assert (np.diff(first) < 0).all()
+
+
+def test_no_sample_is_better_by_more_than_a_hundredth(found):
+    rng = np.random.default_rng(1)
+    Gp, Gv = (np.exp(rng.uniform(*np.log(FREE[key]), 60)) for key in FREE)
+    controller = flexctl.design_controller(ARM, DESIGN)
+    loop = flexctl.close_loop(controller, ARM, modes=1)
+    sets = [{"gains.Gp": p, "gains.Gv": v} for p, v in zip(Gp, Gv, strict=True)]
+    judged = [metrics(e) for e in flexctl.evaluate_many(loop, sets)]
+    kept = [
+        (known[FAST], -known[DELAY])
+        for known in judged
+        if known["margins.phase_deg"] and min(known["margins.phase_deg"]) >= 55
+    ]
+    assert len(kept) > 5
+    for one in found.front:
+        better = [
+            (x, y) for x, y in kept if x < one.first - 0.01 * abs(one.first) and y <= one.second
+        ]
+        assert better == []
+
+
+def test_its_ends_are_the_best_of_each(found):
+    best = flexctl.tune(
+        ARM,
+        DESIGN,
+        FREE,
+        minimise=FAST,
+        subject_to=[LIMIT],
+        truth_basis=TRUTH,
+        jobs=1,
+        evaluations=60,
+    )
+    assert found.front[-1].first <= best.objective_after + 1e-9 * abs(best.objective_after)
+    assert found.front[0].second <= min(one.second for one in found.front)
+    assert found.start.first == best.objective_before
+
+
+def test_designs_say_how_they_were_found(found):
+    names = [one.design.name for one in found.front]
+    assert len(set(names)) == len(names)
+    for one in found.front:
+        if one.tuning is not None:
+            assert one.tuning.design.name == DESIGN
+            assert one.tuning.feasible
+            assert one.design.tune.free == FREE
+            assert LIMIT.replace(">=", " >= ") + ".0" in one.design.tune.subject_to
+
+
+def test_no_front_where_limits_cannot_be_kept():
+    with pytest.raises(ComputationError, match="no design was found that keeps all limits"):
+        flexctl.trade_off(
+            ARM,
+            DESIGN,
+            {"gains.Gv": (5.0, 7.0)},
+            minimise=FAST,
+            against=DELAY,
+            subject_to=["margins.phase_deg>=89"],
+            truth_basis=TRUTH,
+            starts=1,
+            evaluations=5,
+            jobs=1,
+        )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"against": "margins.disc"}, "against: expected the name of a metric"),
+        ({"against": "effort.energy+effort.rms"}, "against: expected one metric"),
+        ({"against": "2*effort.energy"}, "against: expected one metric"),
+        ({"against": ["effort.energy"]}, "against: expected the name of a metric"),
+        ({"against": FAST}, "against: expected another metric than minimise"),
+        ({"against": DELAY, "points": 1}, r"points: expected 2 \.\. 200, got 1"),
+        ({"against": DELAY, "points": 2.5}, "points: expected a whole number"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, expected):
+    with pytest.raises(InputError, match=expected):
+        flexctl.trade_off(ARM, DESIGN, FREE, minimise=FAST, **arguments)
