@@ -191,7 +191,7 @@ def judged(monkeypatch):
             "simulate": SimpleNamespace(saturated=np.array(saturated), end=None),
             "find_no_rest": no_rest,
             "other_equilibrium": None,
-            "_sample_times": "times",
+            "run_times": "times",
             "judge_stiffness": TOLERANCE,
         }
         names = ["judge_tracking", "judge_residual", "judge_effort", "stability_margins"]
