@@ -281,8 +281,9 @@ def tune(
     ...     "single-link-hub", "hub-pd", {"gains.Gv": (1.0, 10.0)},
     ...     minimise="stability.spectral_abscissa", subject_to=[], starts=1, jobs=1,
     ... )
-    >>> round(found.values["gains.Gv"][0], 1)
-    2.0
+    >>> before, after = found.values["gains.Gv"]
+    >>> before, round(after, 1)
+    (6.0, 8.6)
     """
     begin = time.monotonic()
     check_effort(starts=starts, evaluations=evaluations, unseen=unseen, seed=seed, jobs=jobs)
