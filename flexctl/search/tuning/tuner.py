@@ -573,7 +573,7 @@ class _Tuner:
             starts=tuple(sorted(self.founds, key=_order)),
             arms=problem.arms,
             unseen=unseen,
-            evaluations=sum(found.evaluations for found in self.founds),
+            evaluations=self._evaluations,
             seconds=time.monotonic() - begin,
             interrupted=self.interrupted,
             judged_on=tuple(one.arm for one in best.arms),
@@ -581,6 +581,12 @@ class _Tuner:
             worst_after=worst_metrics(best.arms),
             eigenvalues=eigenvalue_path(replace(problem, arms=({},)), first.u, best.u),
         )
+
+    @property
+    def _evaluations(self) -> int:
+        """Evaluations of all searches, of one that was interrupted as far as it is known."""
+        known = sum(found.evaluations for found in self.founds)
+        return known + (self.live.evaluated if self.interrupted and self.live else 0)
 
     def _conflict(self, best: _Judged) -> tuple[Relief, ...]:
         """Search without each of the limits that stand against each other."""
