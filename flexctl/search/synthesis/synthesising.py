@@ -213,7 +213,8 @@ class _Task:
     def __init__(
         self, loop: Interconnection, structure: ControllerStructure, kind: Norm, decay: float
     ) -> None:
-        self.loop, self.structure, self.kind, self.decay = loop, structure, kind, decay
+        self.kind: Norm = kind
+        self.loop, self.structure, self.decay = loop, structure, decay
         self.rate = typical_rate(loop.A, loop.sampled)
         self.spectrum = radius_pieces if loop.sampled else abscissa_pieces
         self.edge = float(np.exp(-decay)) if loop.sampled else -decay

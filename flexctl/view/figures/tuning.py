@@ -136,6 +136,7 @@ def _plane(axes: Axes, tuning: Tuning) -> None:
     axes.scatter(old.real, old.imag, label="before", zorder=4, **_OLD)
     if tuning.improved:
         axes.scatter(new.real, new.imag, label="after", zorder=5, **_NEW)
-    left_out = int((~slow).sum())
+    fast = int((~slow).sum())
+    more = f" ({fast} faster ones not shown)" if fast else ""
     axes.set_title(f"Eigenvalues at the final pose{more}", pad=16)
     axes.legend(loc="best", frameon=True, framealpha=0.9, edgecolor="none")
