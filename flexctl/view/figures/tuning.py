@@ -104,7 +104,7 @@ def _violation(axes: Axes, tuning: Tuning) -> None:
         return
     most = max((s.violation for one in searches for s in one.history), default=0.0)
     if most <= _FLOOR:
-        say_instead(axes, "No limit was violated on the way.", GOOD)
+        say_instead(axes, "All steps shown keep all limits.", GOOD)
         return
     for k, found in enumerate(searches):
         x = [step.evaluations for step in found.history]
