@@ -3,11 +3,11 @@
 import tomllib
 
 import pytest
-from flexctl.model.design_text import toml_text
 
 from flexctl.errors import InputError
 from flexctl.model import build_file, design_text, list_designs, load_design
 from flexctl.model.design import Design
+from flexctl.model.design_writing import toml_text
 
 HUB = load_design("hub-pd")
 

@@ -7,6 +7,7 @@ import pytest
 
 from flexctl import close_loop, design_controller, evaluate, load_design, load_model, tune
 from flexctl.errors import InputError
+from flexctl.model import Design, build_file
 from flexctl.search.tuning import requirements as asked
 from flexctl.search.tuning.free_numbers import read_free
 from flexctl.search.tuning.spectra import Case, SpectralLimit
@@ -66,18 +67,30 @@ def test_scales_are_ratios_above_zero_and_differences_elsewhere():
         (["gains.Gp=20:10"], "free: gains.Gp: expected FROM below TO, got 20:10"),
         (["gains.Gp=30:40"], "free: gains.Gp: expected bounds about the value in the file, 20"),
         (["gains.Gq"], "free: expected one of its numbers (nearest: gains."),
-        (["payload.mass"], "free: expected a key of the design"),
+        (["payload.mass"], "free: expected gains or weights of the design"),
         (["gains.Gp=1:2:3"], "free: gains.Gp: expected FROM:TO or *FROM:*TO, got '1:2:3'"),
         (["gains.Gp=*1:2"], "free: gains.Gp: expected FROM:TO or *FROM:*TO"),
         (["gains", "gains.Gp"], "free: expected each number once, got gains.Gp twice"),
         (["gains.Gp=nan:3"], "free: gains.Gp: expected FROM:TO"),
-        (["loop.settle_within"], "free: loop.settle_within: expected a number on which a metric"),
+        (["loop.settle_within"], "free: expected gains or weights of the design"),
     ],
 )
 def test_free_numbers_that_cannot_be_are_refused(free, message):
     with pytest.raises(InputError) as error:
         tune(ARM, DESIGN, free, minimise="stability.spectral_abscissa", subject_to=[], jobs=1)
     assert message in str(error.value)
+
+
+def test_a_gain_that_the_law_does_not_use_is_refused():
+    # with a schedule the second loop acts all along the path, in place of the joint gains
+    table = {key: value for key, value in load_design(DESIGN).table().items() if key != "expect"}
+    weights = {"joint_error": 300.0, "joint_rate": 0.3, "effort": 1e-4}
+    table |= {"method": "decoupling", "second_loop": {"weights": weights, "schedule": 2}}
+    design = build_file(Design, table, "scheduled", None)
+    with pytest.raises(InputError, match=r"free: gains\.Gp: expected a number on which a metric"):
+        tune(
+            ARM, design, ["gains.Gp"], minimise="stability.spectral_abscissa", subject_to=[], jobs=1
+        )
 
 
 # Requirements
@@ -339,3 +352,20 @@ def test_arms_that_vary_are_watched_where_limits_are_lost():
     assert found.feasible
     assert found.unseen.n == found.unseen.met == 4
     assert found.unseen.objective <= found.objective_after + 1e-6
+
+
+def test_a_settling_time_that_holds_the_objective_back_is_kept_by_the_verdict():
+    # the error touches the band at the limit: the verdict's own run must not leave it there
+    found = tune(
+        ARM,
+        DESIGN,
+        {"gains.Gp": (5.0, 100.0), "gains.Gv": (1.0, 100.0)},
+        minimise="residual.tip_error_max",
+        subject_to=["residual.settling_time<=1.5"],
+        starts=1,
+        jobs=1,
+    )
+    (limit,) = found.constraints
+    assert limit.met
+    assert limit.value <= 1.5
+    assert found.objective_after < 0.19  # a grid of 21 by 21 gain sets has 0.1889

@@ -1,10 +1,10 @@
 """Tuning: numbers of a design with which a metric is small and limits are kept."""
 
+from flexctl.search.tuning.after_tuning import tuned_design
 from flexctl.search.tuning.compromises import Compromise, TradeOff, trade_off
 from flexctl.search.tuning.free_numbers import FreeNumber
 from flexctl.search.tuning.local_search import Found, Step
 from flexctl.search.tuning.requirements import Objective, Requirement, read_objective
-from flexctl.search.tuning.tuned_design import tuned_design
 from flexctl.search.tuning.tuner import Constraint, Relief, Tuning, Unseen, tune
 
 __all__ = [

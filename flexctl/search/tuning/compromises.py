@@ -14,6 +14,7 @@ from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 from flexctl.model import Arm, Design, load_design
 from flexctl.records import Summary
+from flexctl.search.tuning.after_tuning import tuned_design
 from flexctl.search.tuning.asked import asked_of, check_effort
 from flexctl.search.tuning.free_numbers import Bounds
 from flexctl.search.tuning.local_search import Step
@@ -24,7 +25,6 @@ from flexctl.search.tuning.requirements import (
     read_objective,
     sign,
 )
-from flexctl.search.tuning.tuned_design import tuned_design
 from flexctl.search.tuning.tuner import Tuning, tune
 
 POINTS = 7

@@ -75,6 +75,11 @@ class Search:
         self._count = 0
         self._last: Point | None = None
 
+    @property
+    def evaluated(self) -> int:
+        """Number of evaluations so far."""
+        return self._count
+
     def run(self, start: Array) -> Found:
         """Search from a start (n,)."""
         u = self._stabilise(start)

@@ -43,7 +43,7 @@ def check_metrics(
         if one.key in _NO_LIMIT_OF:
             raise InputError(f"subject_to: expected a metric of numbers, got {one.key}")
         why = _why_missing(loop, one.key)
-        if not one.limit.least and one.key in MORE_IS_BETTER:
+        if not one.limit.least and _is_margin(one.key):
             expected = f"{one.key} >= NUMBER, as more of it is better"
             raise InputError(f"subject_to: expected {expected}, got {one}")
         if one.torque_limits and not np.isfinite(loop.torque_limit).any():
@@ -70,6 +70,11 @@ def check_bounds(loop: ClosedLoop, numbers: FreeNumbers) -> None:
                 ) from error
             except (DesignError, ComputationError):  # the search will keep away from there
                 continue
+
+
+def _is_margin(key: str) -> bool:
+    """Whether a metric is a margin of which more is better: it may be infinite."""
+    return key in MORE_IS_BETTER and key.startswith(("margins.", "stiffness."))
 
 
 def _refuse(argument: str, got: str, why: str | None) -> None:

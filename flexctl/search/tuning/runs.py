@@ -13,6 +13,7 @@ from flexctl.simulation import Trajectory
 
 _MOST = 6  # peaks of one signal
 _WINDOW = 0.5  # of the largest: peaks that may become the largest nearby
+_INSIDE = 1e-3  # of the band of settling: the run of a verdict, as fine, touches it no more then
 _FLOOR = 1e-3  # of the band of settling: what is below it is no error any more
 
 
@@ -36,7 +37,7 @@ class Peaks:
         """Signals (k, N) whose largest value is the metric; of a settling time log(error/band)."""
         end = loop.controller.reference.duration
         if self.key == SETTLING:
-            band = loop.controller.design.loop.settle_within
+            band = (1 - _INSIDE) * loop.controller.design.loop.settle_within
             error = np.log(np.maximum(run.rest_error, _FLOOR * band) / band)
             return np.where(run.t >= end + self.after - 1e-12, error, -np.inf)[None]
         if self.key == PEAK:

@@ -21,7 +21,8 @@ _FLOOR = 1e-6  # violation that counts as none
 _FEWEST = 3.0  # ratio of objectives from which on their axis is logarithmic
 _OLD: dict[str, Any] = {"marker": "o", "facecolors": "white", "edgecolors": "black", "s": 26.0}
 _NEW: dict[str, Any] = {"marker": "D", "color": PALETTE[1], "edgecolors": "black", "s": 28.0}
-_STILL = 1e-3  # of its size: an eigenvalue that moves less stays where it is
+_MOST = 4  # searches that are named
+_STILL = 0.05  # of its size: an eigenvalue that moves less stays where it is
 _FAST = 4.0  # times the largest that moves: eigenvalues beyond are left out
 
 
@@ -44,30 +45,42 @@ def _searches(tuning: Tuning) -> list[Found]:
 
 
 def _objective(axes: Axes, tuning: Tuning) -> None:
-    sign = _sign(tuning)
-    values = list[float]()
+    """Draw the objective of every search, in colour its best where all limits are kept."""
+    sign, values = _sign(tuning), list[float]()
+    grey: dict[str, Any] = {"color": MUTED, "linewidth": 0.9, "markersize": 3.0, "zorder": 2}
     for k, found in enumerate(_searches(tuning)):
-        kept = [step for step in found.history if step.violation <= _FLOOR]
-        every = found.history
-        colour = PALETTE[k % len(PALETTE)]
-        x, y = [s.evaluations for s in every], [sign * s.objective for s in every]
-        axes.plot(x, y, color=MUTED, linewidth=0.9, zorder=2)
-        style: dict[str, Any] = {"color": colour, "drawstyle": "steps-post", "zorder": 3}
-        best = np.minimum.accumulate([s.objective for s in kept]) if kept else np.zeros(0)
-        ends = [s.evaluations for s in kept]
-        axes.plot(ends, sign * best, marker=".", label=f"search {k + 1}, limits kept", **style)
-        values += [v for v in y if np.isfinite(v)]
-    first, last = sign * tuning.objective_before, sign * tuning.objective_after
-    for value, colour, name in ((first, "black", "before"), (last, GOOD, "after, verified")):
-        if np.isfinite(value):
-            axes.axhline(value, color=colour, linestyle="--", linewidth=1.0, label=name)
-            values.append(value)
+        steps = [step for step in found.history if np.isfinite(step.objective)]
+        x, y = [s.evaluations for s in steps], [sign * s.objective for s in steps]
+        axes.plot(x, y, ".-", label=None if k else "all steps", **grey)
+        values += y
+        kept = [step for step in steps if step.violation <= _FLOOR]
+        if kept:
+            best = sign * np.minimum.accumulate([step.objective for step in kept])
+            style: dict[str, Any] = {"color": PALETTE[k % len(PALETTE)], "marker": ".", "zorder": 3}
+            name = f"search {k + 1}, limits kept" if k < _MOST else None
+            ends = [step.evaluations for step in kept]
+            axes.plot(ends, best, drawstyle="steps-post", label=name, **style)
+    values += _ends(axes, tuning)
     if values and min(values) > 0 and max(values) > _FEWEST * min(values):
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(plain_numbers())
+        axes.yaxis.set_minor_formatter(plain_numbers())
     axes.set_ylabel(_label(tuning).replace(", ", ",\n"))
     axes.set_xlabel("evaluations of a search")
     legend_above(axes, columns=2)
+
+
+def _ends(axes: Axes, tuning: Tuning) -> list[float]:
+    """Draw the verified objective before and after; return what is finite of both."""
+    sign = _sign(tuning)
+    colour, kept = (GOOD, "verified") if tuning.feasible else (BAD, "limits not kept")
+    lines = [(sign * tuning.objective_before, "black", "before")]
+    if tuning.improved:
+        lines.append((sign * tuning.objective_after, colour, f"after, {kept}"))
+    known = [line for line in lines if np.isfinite(line[0])]
+    for value, own, name in known:
+        axes.axhline(value, color=own, linestyle="--", linewidth=1.0, label=name)
+    return [value for value, _, _ in known]
 
 
 def _sign(tuning: Tuning) -> float:
@@ -86,9 +99,12 @@ def _label(tuning: Tuning) -> str:
 def _violation(axes: Axes, tuning: Tuning) -> None:
     """Draw the largest violation of a limit; what is none lies on the floor."""
     searches = _searches(tuning)
+    if not searches:
+        say_instead(axes, "No search found a stable loop to go on from.", BAD)
+        return
     most = max((s.violation for one in searches for s in one.history), default=0.0)
     if most <= _FLOOR:
-        say_instead(axes, "No limit was violated on the way.", GOOD)
+        say_instead(axes, "All steps shown keep all limits.", GOOD)
         return
     for k, found in enumerate(searches):
         x = [step.evaluations for step in found.history]
@@ -120,9 +136,7 @@ def _plane(axes: Axes, tuning: Tuning) -> None:
     axes.scatter(old.real, old.imag, label="before", zorder=4, **_OLD)
     if tuning.improved:
         axes.scatter(new.real, new.imag, label="after", zorder=5, **_NEW)
-    left_out = int((~slow).sum())
-    axes.set_title(
-        "Eigenvalues at the final pose"
-        + (f" ({left_out} faster ones not shown)" if left_out else "")
-    )
-    legend_above(axes, columns=2)
+    fast = int((~slow).sum())
+    more = f" ({fast} faster ones not shown)" if fast else ""
+    axes.set_title(f"Eigenvalues at the final pose{more}", pad=16)
+    axes.legend(loc="best", frameon=True, framealpha=0.9, edgecolor="none")

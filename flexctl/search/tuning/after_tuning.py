@@ -1,4 +1,4 @@
-"""The design that a tuning ends with, as its file will have it: going on from there is possible."""
+"""What a tuning leaves: its design, as its file will have it: going on from there is possible."""
 
 from __future__ import annotations
 
