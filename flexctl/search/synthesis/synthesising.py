@@ -13,6 +13,7 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.errors import DesignError, InputError
 from flexctl.records import Summary
 from flexctl.search.nonsmooth import Functions, Minimum, Pieces, Progress, minimise
+from flexctl.search.synthesis.coalescence import coalesce
 from flexctl.search.synthesis.eigenvalues import Sensitive, abscissa_pieces, radius_pieces
 from flexctl.search.synthesis.feedthrough import forbid_feedthrough
 from flexctl.search.synthesis.generalised_plant import Channels, GeneralisedPlant, read_plant
@@ -35,6 +36,7 @@ Structure = ControllerStructure | int | Sequence[Sequence[Any]] | Array
 _NORMS: Mapping[str, Callable[[System], Sensitive]] = {"hinf": hinf_pieces, "h2": h2_pieces}
 _BRIEF, _LONG = 250, 1200  # evaluations from each start, and from the best
 _FINAL = 2  # starts from which the search goes on to the end
+_ROUNDS, _WORTH = 4, 1e-3  # of coalescing eigenvalues, while they gain that much
 _SLOW = 0.02  # of the typical rate: a decay below which the stability constraint is looked at
 _DECAY = 1e-6  # of the typical rate
 
@@ -285,8 +287,26 @@ class _Task:
         for one in brief[:_FINAL]:
             if not stopped:
                 found.append(self._descend(one.x, _LONG, seed, told, certify=True))
+        if self.kind == "abscissa" and not stopped:
+            self._coalesce(found, seed, told)
         self.evaluations += search.evaluations
         return min(found, key=lambda one: (one.violation, one.objective)), search.starts
+
+    def _coalesce(
+        self, found: list[Minimum], seed: int, callback: Callable[[Progress], bool | None]
+    ) -> None:
+        """Add what is found where eigenvalues coalesce, while that is better."""
+        for _ in range(_ROUNDS):
+            best = min(found, key=lambda one: one.objective)
+            scale = variable_sizes(self.loop, self.structure)
+            trials = coalesce(self.loop, self.structure, best.x, scale)
+            self.evaluations += sum(one.evaluations for one in trials)
+            points = sorted((one.x for one in trials), key=lambda x: self.functions(x).objective)
+            for x in points[:_FINAL]:
+                found.append(self._descend(x, _BRIEF, seed, callback, certify=True))
+            after = min(one.objective for one in found)
+            if after > best.objective - _WORTH * abs(best.objective):
+                return
 
     def _stable_points(self, given: Array | None, seed: int) -> tuple[Any, StabilitySearch]:
         """Yield stable points: of the given start, then of all others."""
