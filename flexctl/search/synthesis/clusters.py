@@ -1,12 +1,13 @@
 """Multiple eigenvalues kept together: where the spectral abscissa has its minima.
 
-At a minimum of the abscissa eigenvalues meet, and no derivative of theirs is left. Means and central
+At a minimum of the abscissa eigenvalues meet, and have no derivative there. Means and central
 moments of a group remain smooth; with moments at zero the group is one multiple eigenvalue.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -14,7 +15,7 @@ import scipy.sparse.csgraph
 
 from flexctl.checks import Array, ComplexArray
 
-_trsen = scipy.linalg.get_lapack_funcs("trsen", dtype=np.complex128)
+_trsen: Any = scipy.linalg.get_lapack_funcs("trsen", dtype=np.complex128)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +45,8 @@ class Moments:
 
 
 def partitions(A: Array, most: int) -> list[tuple[Cluster, ...]]:
-    """Groups into which the eigenvalues of A (n, n) fall as the distance that joins them grows."""
-    w = np.linalg.eigvals(A)
+    """Group the eigenvalues of A (n, n) in several ways, as the distance that joins them grows."""
+    w = np.linalg.eigvals(A).astype(complex)
     distances = np.abs(w[:, None] - w)
     found: list[tuple[Cluster, ...]] = []
     for distance in np.unique(distances[np.triu_indices(len(w), 1)])[: 4 * len(w)]:
@@ -57,7 +58,7 @@ def partitions(A: Array, most: int) -> list[tuple[Cluster, ...]]:
 
 
 def _joined(w: ComplexArray, close: Array) -> tuple[Cluster, ...]:
-    """Connected groups of eigenvalues, the rightmost first; without lower halves of pairs."""
+    """Return connected groups of eigenvalues, the rightmost first, of pairs the upper half."""
     count, labels = scipy.sparse.csgraph.connected_components(close, directed=False)
     clusters = []
     for label in range(count):
@@ -77,7 +78,7 @@ def measure_clusters(A: Array, clusters: tuple[Cluster, ...], sampled: bool) -> 
     tr (L - mean)^j changes by j tr([(L - mean)^(j - 1) - tr(...)/m] Y'dA X). Each eigenvalue
     belongs to the cluster whose center is nearest, while there is room.
     """
-    T, Z = scipy.linalg.schur(A, output="complex", check_finite=False)
+    T, Z = scipy.linalg.schur(A, output="complex", check_finite=False)[:2]
     chosen = _assign(np.diag(T), clusters)
     size = max(abs(one.center) for one in clusters) or 1.0
     means, of_means, moments, of_moments = [], [], [], []
@@ -110,7 +111,7 @@ def measure_clusters(A: Array, clusters: tuple[Cluster, ...], sampled: bool) -> 
     )
 
 
-def _slope(X: ComplexArray, F: ComplexArray, Y: ComplexArray) -> ComplexArray:
+def _slope(X: ComplexArray, F: Array, Y: ComplexArray) -> ComplexArray:
     """Return S with tr(F Y'dA X) = sum of S dA, entry by entry."""
     return (X @ F @ Y.conj().T).T
 
