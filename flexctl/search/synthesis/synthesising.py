@@ -67,7 +67,8 @@ class Synthesis(Summary):
         Of the closed loop (n + k,), [rad/s] or z.
     stationarity, radius
         How far the answer is from locally optimal: the norm of the smallest combination of
-        gradients gathered within a radius, in free numbers each divided by its own size.
+        gradients gathered within a radius, in free numbers each divided by its own size (that
+        where the search started, or at which it moves eigenvalues by their own size).
     status
         ``stationary``, or why the search ended before (`stalled`, `limit`, `stopped`).
     evaluations, starts
@@ -369,12 +370,13 @@ class _Task:
         *,
         certify: bool,
     ) -> Minimum:
+        size = variable_sizes(self.loop, self.structure)
         found = minimise(
             self.functions,
             x,
             lower=self.structure.lower,
             upper=self.structure.upper,
-            scale=variable_sizes(self.loop, self.structure),
+            scale=size if self.kind == "abscissa" else np.maximum(size, np.abs(x)),
             evaluations=evaluations,
             certify=certify,
             seed=seed,

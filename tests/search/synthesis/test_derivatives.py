@@ -91,7 +91,7 @@ def test_no_frequency_has_more_than_the_h_infinity_norm(seed):
     resolvents = np.linalg.inv(1j * grid[:, None, None] * np.eye(n) - A)
     gains = np.linalg.norm(C[:2] @ resolvents @ B[:, :2] + C[:2, :2], 2, axis=(1, 2))
 
-    assert gains.max() <= norm * (1 + 1e-8)
+    assert gains.max() <= norm * (1 + 1e-6)  # condition of T times round-off
     assert norm <= 1.05 * gains.max()
 
 

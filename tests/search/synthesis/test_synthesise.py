@@ -149,7 +149,7 @@ def test_static_h_infinity_feedback_of_all_states_comes_close_to_the_riccati_equ
     gamma = least_gamma(A, B)
 
     # the infimum asks for ever larger gains
-    assert gamma * (1 - 1e-6) <= found.norm <= 1.02 * gamma
+    assert gamma * (1 - 1e-6) <= found.norm <= gamma * (1 + 1e-5)
 
 
 @pytest.mark.slow
@@ -178,18 +178,20 @@ def test_the_supersonic_transport_is_as_good_as_published():
 def test_no_better_gain_is_near(norm):
     A, B = random_plant(11)
     plant = state_feedback(A, B, np.eye(2))
-    structure = flexctl.ControllerStructure.table([["a", "b", 0.0, 0.0], [0.0, 0.0, "c", "d"]])
+    structure = flexctl.ControllerStructure.table(
+        [["a", "b", 0.0, 0.0], [0.0, 0.0, "c", "d"]], bounds=dict.fromkeys("abcd", (-50, 50))
+    )
     found = flexctl.synthesise(plant, structure, norm)
     kind = {"hinf": "inf", "h2": 2}[norm]
     random = np.random.default_rng(0)
     x = np.array(list(found.parameters.values()))
     for size in (1e-3, 1e-1):
         for step in random.standard_normal((30, 4)):
-            K = control.ss([], [], [], structure.gain(x * (1 + size * step)))
+            near = np.clip(x * (1 + size * step), -50, 50)
+            K = control.ss([], [], [], structure.gain(near))
             loop = plant.lft(K)
             if loop.poles().real.max() < 0:
-                # gains of 1e5 serve the H-infinity norm best, where it hardly changes
-                assert control.norm(loop, kind) >= found.norm * (1 - 1e-4)
+                assert control.norm(loop, kind) >= found.norm * (1 - 1e-6)
 
 
 def test_structures_hold_exactly():
