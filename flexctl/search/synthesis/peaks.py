@@ -37,7 +37,7 @@ class Response:
 
     def point(self, w: Array) -> ComplexArray:
         """Return s = jw, or z = exp(jw) of a sampled system."""
-        return np.exp(1j * w) if self.system.sampled else 1j * w
+        return np.exp(1j * w).astype(complex) if self.system.sampled else 1j * w
 
     def states(self, w: Array) -> ComplexArray:
         """Return resolvents times B, (f, n, q), at finite w (f,)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -16,26 +16,21 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.errors import DesignError, InputError
 from flexctl.records import Summary
 from flexctl.robustness import certify
-from flexctl.search.nonsmooth import Functions, Minimum, Pieces, minimise
-from flexctl.search.synthesis.eigenvalues import (
-    Sensitive,
-    abscissa_pieces,
-    excess_pieces,
-    radius_pieces,
-)
+from flexctl.search.nonsmooth import Minimum
 from flexctl.search.synthesis.fixed_modes import balance, require_no_fixed_mode
 from flexctl.search.synthesis.interconnection import Interconnection
-from flexctl.search.synthesis.starts import make_starts, typical_gain, typical_rate
+from flexctl.search.synthesis.stability_search import (
+    CLEAR,
+    StabilitySearch,
+    affordable,
+    random_starts,
+    spectral_abscissa,
+)
+from flexctl.search.synthesis.starts import typical_rate
 from flexctl.search.synthesis.structures import ControllerStructure
 
-_CLEAR = 1e-7  # of the typical rate: nearer to the axis round-off may decide
 _ENOUGH = 0.1  # of the decay that is aimed at where none is wanted
 _SEVERAL = 8  # slow controllers, of which the best is taken
-_BRIEF = 300  # evaluations from each start
-_PLAIN = 12  # starts before the sum over all eigenvalues is tried
-# how far left the sum wants all eigenvalues: of the typical rate; of the unit circle's radius
-_DEPTHS, _SAMPLED_DEPTHS = (3.0, 1.0, 0.1), (0.9, 0.5, 0.1)
-_WINDOW = 0.1  # of the largest modulus: eigenvalues that are pieces
 _AIM = 0.1  # of the modulus of the modes that are not stable: a decay that is stable enough
 
 
@@ -47,6 +42,8 @@ class Stabilisation(Summary):
     ----------
     K
         Static gain (m, p), u = K y; of a controller with k states [Dk Ck; Bk Ak] (m + k, p + k).
+    order
+        k.
     Ak, Bk, Ck, Dk
         Its matrices (k, k), (k, p), (m, k), (m, p).
     closed
@@ -191,7 +188,7 @@ def stabilise(
     closed = closed_states(A, B, C, K, order)
     eigenvalues = np.linalg.eigvals(closed).astype(complex)
     abscissa = spectral_abscissa(eigenvalues, sample_time)
-    clear = found.objective < search.edge - _CLEAR * search.rate
+    clear = found.objective < search.edge - CLEAR * search.rate
     if not (clear and abscissa < 0):
         proven = abscissa < 0 and certify(closed, sample_time=sample_time).proven
         if not proven:
@@ -256,108 +253,9 @@ def _aim(plant: Interconnection, sample_time: float | None) -> float:
     """Decay that is stable enough [1/s]: 0 of a plant that is stable."""
     w = np.linalg.eigvals(plant.A)
     if sample_time is not None:
-        return 0.0 if np.abs(w).max() < 1 - _CLEAR else 0.1 / sample_time
-    unstable = np.abs(w[w.real >= -_CLEAR * typical_rate(plant.A, sampled=False)])
+        return 0.0 if np.abs(w).max() < 1 - CLEAR else 0.1 / sample_time
+    unstable = np.abs(w[w.real >= -CLEAR * typical_rate(plant.A, sampled=False)])
     if not unstable.size:
         return 0.0
     sizes = np.abs(w)[np.abs(w) > 1e-6 * np.abs(w).max()]
     return _AIM * float(unstable.max() or (sizes.min() if sizes.size else 1.0))
-
-
-def spectral_abscissa(eigenvalues: ComplexArray, sample_time: float | None) -> float:
-    """Spectral abscissa [1/s], of a sampled loop by ln|z|/T."""
-    if sample_time is None:
-        return float(eigenvalues.real.max())
-    with np.errstate(divide="ignore"):
-        return float(np.log(np.abs(eigenvalues).max()) / sample_time)
-
-
-class StabilitySearch:
-    """Looks for free numbers of a structure with which a loop is stable, from many starts."""
-
-    def __init__(
-        self, loop: Interconnection, structure: ControllerStructure, target: float
-    ) -> None:
-        """`target`: spectral abscissa [1/s], or radius, at which the search is content."""
-        self.loop, self.structure, self.target = loop, structure, target
-        self.edge = 1.0 if loop.sampled else 0.0
-        self.rate = typical_rate(loop.A, loop.sampled)
-        self.scale = variable_sizes(loop, structure)
-        self.evaluations = self.starts = 0
-        self.best: Minimum | None = None
-
-    def spectrum(self, x: Array) -> Pieces:
-        """Rightmost, or largest, eigenvalues of the loop."""
-        measure = radius_pieces if self.loop.sampled else abscissa_pieces
-        return self._pieces(x, lambda A: measure(A, window=_WINDOW))
-
-    def excess(self, x: Array, turn: int) -> Pieces:
-        """Sum of what all eigenvalues are above an edge, another one at every turn."""
-        depths = _SAMPLED_DEPTHS if self.loop.sampled else _DEPTHS
-        depth = depths[turn % len(depths)]
-        edge = 1 - depth if self.loop.sampled else -depth * self.rate
-        return self._pieces(x, lambda A: excess_pieces(A, edge, self.loop.sampled))
-
-    def _pieces(self, x: Array, measure: Callable[[Array], Sensitive]) -> Pieces:
-        K = self.structure.gain(x)
-        found = measure(self.loop.closed(K).A)
-        slopes = self.structure.chain(self.loop.slopes(K, found.sensitivities))
-        return Pieces.of(found.values, slopes)
-
-    def run(self, starts: Iterable[Array], most: int) -> Iterator[Minimum]:
-        """Yield stable points as they are found, until `most` evaluations are spent.
-
-        The sum over all eigenvalues is minimised before the largest of every other random start:
-        either finds controllers that the other misses.
-        """
-        for x in starts:
-            if self.evaluations >= most:
-                return
-            self.starts += 1
-            if self.starts > _PLAIN and self.starts % 2:
-                turn = self.starts // 2
-                x = self._descend(lambda x, turn=turn: self.excess(x, turn), x, 1e-9).x  # noqa: PLW2901
-            found = self._descend(self.spectrum, x, self.target)
-            if self.best is None or found.objective < self.best.objective:
-                self.best = found
-            if found.objective < self.edge - _CLEAR * self.rate:
-                yield found
-
-    def _descend(self, functions: Functions, x: Array, target: float) -> Minimum:
-        found = minimise(
-            functions,
-            x,
-            lower=self.structure.lower,
-            upper=self.structure.upper,
-            scale=self.scale,
-            target=target,
-            evaluations=_BRIEF,
-            certify=False,
-        )
-        self.evaluations += found.evaluations
-        return found
-
-
-def variable_sizes(loop: Interconnection, structure: ControllerStructure) -> Array:
-    """Size of each free number (n,) at which it moves eigenvalues by their own size."""
-    entries = np.abs(structure.directions) / np.maximum(typical_gain(loop), 1e-300)
-    largest = entries.reshape(len(structure.names), -1).max(axis=1)
-    return 1 / np.maximum(largest, 1e-12)
-
-
-def random_starts(
-    loop: Interconnection, structure: ControllerStructure, random: np.random.Generator
-) -> Iterator[Array]:
-    """Yield free numbers: those of designs without structure as far as it allows, then random."""
-    size = variable_sizes(loop, structure)
-    box = structure.lower, structure.upper
-    for K in make_starts(loop, random):
-        yield structure.nearest(K)
-    while True:
-        x = size * random.standard_normal(size.shape) * 10 ** random.uniform(-2, 1.5)
-        yield np.clip(x, *box)
-
-
-def affordable(n: int) -> int:
-    """Spectra of n by n matrices computed in about eight seconds."""
-    return int(8 / (0.25e-3 + 3.2e-3 * (n / 55) ** 2.2))
