@@ -1,4 +1,4 @@
-"""Which numbers are better: remedies for a small stiffness margin, biases, charts, sweeps."""
+"""Which numbers are better: remedies, biases, charts, sweeps, tuning, structured synthesis."""
 
 from flexctl.search.bias_advice import BiasAdvice, OfferedBias, advise_bias
 from flexctl.search.bias_run import FARTHEST, BiasRun, BiasRuns
@@ -18,6 +18,13 @@ from flexctl.search.statistics import (
     summarise,
 )
 from flexctl.search.sweeps import Sweep, sweep
+from flexctl.search.synthesis import (
+    ControllerStructure,
+    Stabilisation,
+    Synthesis,
+    stabilise,
+    synthesise,
+)
 from flexctl.search.tuning import (
     Compromise,
     Constraint,
@@ -46,6 +53,7 @@ __all__ = [
     "BiasRuns",
     "Compromise",
     "Constraint",
+    "ControllerStructure",
     "DampingChart",
     "Found",
     "FreeNumber",
@@ -61,9 +69,11 @@ __all__ = [
     "Scatter",
     "Searched",
     "Share",
+    "Stabilisation",
     "Step",
     "Summaries",
     "Sweep",
+    "Synthesis",
     "TradeOff",
     "Trial",
     "Tuning",
@@ -81,8 +91,10 @@ __all__ = [
     "read_variation",
     "scatter",
     "search_over",
+    "stabilise",
     "summarise",
     "sweep",
+    "synthesise",
     "trade_off",
     "tune",
     "tuned_design",

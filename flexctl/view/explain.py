@@ -11,7 +11,15 @@ from flexctl.loop import ClosedLoop, LinearLoop
 from flexctl.model import Arm, BasisChoice, Design
 from flexctl.plant import LinearPlant, Plant
 from flexctl.robustness import Certificate, StiffnessMargin, TimeScaleMargin
-from flexctl.search import Scatter, Sweep, TradeOff, Tuning
+from flexctl.search import (
+    ControllerStructure,
+    Scatter,
+    Stabilisation,
+    Sweep,
+    Synthesis,
+    TradeOff,
+    Tuning,
+)
 from flexctl.simulation import Trajectory
 from flexctl.verdict import Comparison, Evaluation, StabilityMargins
 from flexctl.view.to_json import writer_of
@@ -25,6 +33,7 @@ from flexctl.view.words.margins import (
 )
 from flexctl.view.words.scatter import scatter_words
 from flexctl.view.words.sweep import sweep_words
+from flexctl.view.words.synthesis import stabilisation_words, structure_words, synthesis_words
 from flexctl.view.words.tuning import trade_off_words, tuning_words
 from flexctl.view.words.verdict import evaluation_words, verdict
 
@@ -60,6 +69,7 @@ _WORDS: dict[type, Callable[[Any], str]] = {
     ClosedLoop: parts.loop_words,
     Comparison: verdict,
     Controller: parts.controller_words,
+    ControllerStructure: structure_words,
     Design: parts.design_words,
     EigenvalueLoci: loci_words,
     Evaluation: evaluation_words,
@@ -69,7 +79,9 @@ _WORDS: dict[type, Callable[[Any], str]] = {
     StabilityMargins: stability_margin_words,
     StiffnessMargin: margin_words,
     Scatter: scatter_words,
+    Stabilisation: stabilisation_words,
     Sweep: sweep_words,
+    Synthesis: synthesis_words,
     TimeScaleMargin: time_scale_words,
     TradeOff: trade_off_words,
     Trajectory: parts.run_words,

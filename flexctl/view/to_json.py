@@ -12,7 +12,15 @@ from flexctl.loop import ClosedLoop, LinearLoop
 from flexctl.model import Arm, BasisChoice, Design
 from flexctl.plant import Inspection, LinearPlant, Operations, Plant
 from flexctl.robustness import Certificate, StiffnessMargin, TimeScaleMargin
-from flexctl.search import Scatter, Sweep, TradeOff, Tuning
+from flexctl.search import (
+    ControllerStructure,
+    Scatter,
+    Stabilisation,
+    Sweep,
+    Synthesis,
+    TradeOff,
+    Tuning,
+)
 from flexctl.simulation import Trajectory
 from flexctl.verdict import Comparison, Evaluation, StabilityMargins
 from flexctl.view.json.evaluation import comparison_json, evaluation_json, stability_margins_json
@@ -30,6 +38,7 @@ from flexctl.view.json.loop import (
 from flexctl.view.json.margins import certificate_json, margin_json, time_scale_json
 from flexctl.view.json.scatter import scatter_json
 from flexctl.view.json.sweep import sweep_json
+from flexctl.view.json.synthesis import stabilisation_json, structure_json, synthesis_json
 from flexctl.view.json.tuning import trade_off_json, tuning_json
 
 Written = TypeVar("Written")
@@ -85,6 +94,7 @@ _WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     ClosedLoop: loop_json,
     Comparison: comparison_json,
     Controller: controller_json,
+    ControllerStructure: structure_json,
     Design: file_json,
     EigenvalueLoci: loci_json,
     Evaluation: evaluation_json,
@@ -96,7 +106,9 @@ _WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     StabilityMargins: stability_margins_json,
     StiffnessMargin: margin_json,
     Scatter: scatter_json,
+    Stabilisation: stabilisation_json,
     Sweep: sweep_json,
+    Synthesis: synthesis_json,
     TimeScaleMargin: time_scale_json,
     TradeOff: trade_off_json,
     Trajectory: trajectory_json,

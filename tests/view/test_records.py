@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from functools import cache
 
+import control
 import numpy as np
 import pytest
 
@@ -28,6 +29,13 @@ def make_loop():
 @cache
 def make_record(name):
     return RECORDS[name][0]()
+
+
+def make_synthesis():
+    """LQR of x' = x + u as an H2 problem, whose norm is the root of 1 + sqrt(2)."""
+    D = [[0, 0], [0, 1], [0, 0]]
+    plant = control.ss([[1.0]], [[1.0, 1.0]], [[1.0], [0.0], [1.0]], D)
+    return flexctl.synthesise(plant, 0, norm="h2", nmeas=1, ncon=1)
 
 
 def margin_of(arm, design):
@@ -66,6 +74,11 @@ RECORDS = {
         make_controller,
         "Controller(hub-pd: joint-pd for single-link-hub, designed on 2 modes)",
         "Its law has 0 states and is continuous; a run lasts 4 s.",
+    ),
+    "ControllerStructure": (
+        lambda: flexctl.ControllerStructure.pid(bounds={"Kd": (0, 5)}),
+        "ControllerStructure(outputs=1, inputs=1, order=2, names=Kp, Ki, Kd)",
+        "Order 2 controller of 1 x 1 channels; free: Kp, Ki, Kd.",
     ),
     "Design": (
         lambda: flexctl.load_design("rrp-stiff"),
@@ -117,12 +130,24 @@ RECORDS = {
         "Scatter(model=single-link-hub, n=2, wins={hub-pd})",
         "Judged on 2 arms with scattered payload.mass",
     ),
+    "Stabilisation": (
+        lambda: flexctl.stabilise([[1.0]], [[1.0]], [[1.0]], decay=1.0),
+        "Stabilisation(spectral_abscissa=-",
+        "Static controller: Every disturbance decays at ",
+    ),
     "Sweep": (
         lambda: flexctl.sweep(
             "single-link-hub", "hub-pd", {"gains.Gp": [10.0, 20.0]}, metrics="linear", jobs=1
         ),
         "Sweep(model=single-link-hub, designs=('hub-pd',), keys=('gains.Gp',), n_points=2",
         "hub-pd is stable at 2 of 2 points (100 %",
+    ),
+    "Synthesis": (
+        make_synthesis,
+        "Synthesis(kind=h2, norm=1.554, spectral_abscissa=-1.414, parameters={D[1,1]}, "
+        "status=stationary",
+        "Static controller: H2 norm 1.554. No small change of the free numbers makes it smaller "
+        "(to first order). Every",
     ),
     "TimeScaleMargin": (
         lambda: flexctl.time_scale_margin("subudhi-morris-2r", "subudhi-morris-lqr"),

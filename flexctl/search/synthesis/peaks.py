@@ -16,7 +16,8 @@ _MOST = 12  # peaks
 _AXIS = 1e-6  # relative distance from the imaginary axis at which an eigenvalue may lie on it
 _ITERATIONS = 30
 _REFINEMENTS = 40
-_FLAT = 1e-7  # slope at a peak, relative to those at both ends of its interval
+_NEARBY = 1e-3  # of the way inside, where a slope is looked at that is zero at zero
+_FLAT = 1e-6  # slope at a peak, relative to those at both ends of its interval
 
 
 _BATCH = 16  # states up to which frequencies are solved together
@@ -36,34 +37,41 @@ class Response:
 
     def point(self, w: Array) -> ComplexArray:
         """Return s = jw, or z = exp(jw) of a sampled system."""
-        return np.exp(1j * w) if self.system.sampled else 1j * w
+        return np.exp(1j * w).astype(complex) if self.system.sampled else 1j * w
 
-    def at(self, w: Array) -> tuple[ComplexArray, ComplexArray, ComplexArray]:
-        """Return responses (f, r, q) at finite w (f,), resolvents times B, C times resolvents."""
-        shifted = self.point(w)[:, None, None] * self.one - self.T
+    def states(self, w: Array) -> ComplexArray:
+        """Return resolvents times B, (f, n, q), at finite w (f,)."""
+        shifted = self._shifted(w)
         if len(self.T) <= _BATCH:
-            states = np.linalg.solve(shifted, self.B)
-            back = np.linalg.solve(shifted.transpose(0, 2, 1), self.C.T).transpose(0, 2, 1)
-        else:
-            states = np.array([_solve_triangular(one, self.B)[0] for one in shifted])
-            adjoint = self.C.conj().T
-            parts = [_solve_triangular(one, adjoint, trans=2)[0].conj().T for one in shifted]
-            back = np.array(parts)
-        return self.C @ states + self.system.D, states, back
+            return np.linalg.solve(shifted, self.B)
+        return np.array([_solve_triangular(one, self.B)[0] for one in shifted])
+
+    def back(self, w: Array) -> ComplexArray:
+        """Return C times resolvents, (f, r, n), at finite w (f,)."""
+        shifted = self._shifted(w)
+        if len(self.T) <= _BATCH:
+            return np.linalg.solve(shifted.transpose(0, 2, 1), self.C.T).transpose(0, 2, 1)
+        adjoint = self.C.conj().T
+        return np.array([_solve_triangular(one, adjoint, trans=2)[0].conj().T for one in shifted])
+
+    def _shifted(self, w: Array) -> ComplexArray:
+        return self.point(w)[:, None, None] * self.one - self.T
 
     def gains(self, w: Array) -> Array:
         """Largest singular values at w (f,), some of which may be infinite."""
         found = np.empty(len(w))
         finite = np.isfinite(w)
         if finite.any():
-            found[finite] = np.linalg.svd(self.at(w[finite])[0], compute_uv=False)[:, 0]
+            response = self.C @ self.states(w[finite]) + self.system.D
+            found[finite] = np.linalg.svd(response, compute_uv=False)[:, 0]
         if not finite.all():
             found[~finite] = np.linalg.norm(self.system.D, 2)
         return found
 
     def rises(self, w: Array) -> Array:
         """Return changes of the largest singular values with w (f,)."""
-        response, states, back = self.at(w)
+        states, back = self.states(w), self.back(w)
+        response = self.C @ states + self.system.D
         left, _, right = np.linalg.svd(response, full_matrices=False)
         u, v = left[:, None, :, 0].conj(), right[:, 0, :, None].conj()
         of_s = -1j * (self.point(w) if self.system.sampled else np.ones(len(w)))
@@ -78,7 +86,9 @@ class Response:
             response = self.system.D.astype(complex)
             states, back = np.zeros_like(self.B), np.zeros_like(self.C)
         else:
-            response, states, back = (part[0] for part in self.at(np.array([w])))
+            at = np.array([w])
+            states, back = self.states(at)[0], self.back(at)[0]
+            response = self.C @ states + self.system.D
         left, values, right = np.linalg.svd(response, full_matrices=False)
         keep = values >= _NEAR * values[0]
         u, v = left[:, keep], right[keep].conj().T
@@ -117,8 +127,10 @@ def find_peaks(response: Response) -> list[float]:
     tops, heights = np.zeros(0), np.zeros(0)
     for _ in range(_ITERATIONS):
         found = _tops(response, crossings(system, _NEAR * best), _NEAR * best)
-        tops = np.r_[first, found]
-        heights = response.gains(tops)
+        heights = response.gains(found)
+        covered = heights.max(initial=0.0) >= best  # not where round-off hides the crossings
+        tops = found if covered else np.r_[found, first]
+        heights = heights if covered else np.r_[heights, best]
         level = float(heights.max()) * (1 + 1e-9)
         higher = _tops(response, crossings(system, level), level)
         if not higher.size:
@@ -160,17 +172,40 @@ def _tops(response: Response, levels: Array, level: float) -> Array:
     at_ends = np.array([0.0, end])[gains[-2:] > level]
     above = gains[:-2] > level
     bounded = above & np.isfinite(high)
-    found = _maximise(response, low[bounded], high[bounded]) if bounded.any() else np.zeros(0)
+    found = np.zeros(0)
+    if bounded.any():
+        found = _maximise(response, low[bounded], inside[bounded], high[bounded])
+        lower = response.gains(found) < gains[:-2][bounded]
+        found[lower] = inside[bounded][lower]
     return np.r_[found, inside[above & ~np.isfinite(high)], at_ends]
 
 
-def _maximise(response: Response, low: Array, high: Array) -> Array:
-    """Frequencies (f,) between two at which gains cease to rise: regula falsi, Illinois' way."""
-    ends = response.rises(np.r_[low, high])
-    at_low, at_high = ends[: len(low)].copy(), ends[len(low) :].copy()
+def _maximise(response: Response, low: Array, inside: Array, high: Array) -> Array:
+    """Frequencies (f,) between two at which gains cease to rise: regula falsi, Illinois' way.
+
+    The slope at zero is zero: where it rises at none of both ends, it is followed from inside.
+    """
+    at_low, at_inside, at_high = np.split(response.rises(np.r_[low, inside, high]), 3)
+    rising, falling = at_inside > 0, at_inside <= 0
+    low, at_low = (
+        np.where(rising & (at_low <= 0), inner, outer)
+        for inner, outer in ((inside, low), (at_inside, at_low))
+    )
+    high, at_high = (
+        np.where(falling & (at_high >= 0), inner, outer)
+        for inner, outer in ((inside, high), (at_inside, at_high))
+    )
+    # still without a rise at the left end: a maximum at zero, or one between zero and inside
+    near = np.where(at_low <= 0, low + _NEARBY * (inside - low), low)
+    if (at_low <= 0).any():
+        at_near = response.rises(near)
+        low, at_low = (
+            np.where((at_low <= 0) & (at_near > 0), new, old)
+            for new, old in ((near, low), (at_near, at_low))
+        )
     found = np.where(at_low <= 0, low, high)
     flat = _FLAT * np.minimum(at_low, -at_high)
-    low, high, side = low.copy(), high.copy(), np.zeros(len(low))
+    side = np.zeros(len(low))
     active = np.flatnonzero((at_low > 0) & (at_high < 0))
     for _ in range(_REFINEMENTS):
         if not active.size:

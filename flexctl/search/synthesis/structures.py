@@ -232,7 +232,7 @@ class ControllerStructure(Summary):
 
     def _facts(self) -> Mapping[str, Any]:
         m, p = (size - self.order for size in self.offset.shape)
-        return {"outputs": m, "inputs": p, "order": self.order, "names": self.names}
+        return {"outputs": m, "inputs": p, "order": self.order, "names": ", ".join(self.names)}
 
 
 def _entry_name(i: int, j: int, m: int, p: int) -> str:

@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, get_args
 
 import numpy as np
 
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
-from flexctl.errors import DesignError, InputError
+from flexctl.errors import InputError
 from flexctl.records import Summary
-from flexctl.search.nonsmooth import Functions, Minimum, Pieces, Progress, minimise
-from flexctl.search.synthesis.eigenvalues import Sensitive, abscissa_pieces, radius_pieces
+from flexctl.robustness import certify
+from flexctl.search.nonsmooth import Minimum, Progress
 from flexctl.search.synthesis.feedthrough import forbid_feedthrough
 from flexctl.search.synthesis.generalised_plant import Channels, GeneralisedPlant, read_plant
-from flexctl.search.synthesis.gramians import h2_pieces
-from flexctl.search.synthesis.interconnection import Interconnection, System
-from flexctl.search.synthesis.peaks import hinf_pieces
-from flexctl.search.synthesis.stabilising import (
-    StabilitySearch,
-    affordable,
-    random_starts,
-    spectral_abscissa,
-    variable_sizes,
-)
+from flexctl.search.synthesis.interconnection import Interconnection
+from flexctl.search.synthesis.norm_search import Norm, NormSearch
+from flexctl.search.synthesis.stability_search import spectral_abscissa
 from flexctl.search.synthesis.starts import typical_rate
 from flexctl.search.synthesis.structures import ControllerStructure
 
-Norm = Literal["hinf", "h2", "abscissa"]
 Structure = ControllerStructure | int | Sequence[Sequence[Any]] | Array
 
-_NORMS: Mapping[str, Callable[[System], Sensitive]] = {"hinf": hinf_pieces, "h2": h2_pieces}
-_BRIEF, _LONG = 250, 1200  # evaluations from each start, and from the best
-_FINAL = 2  # starts from which the search goes on to the end
-_SLOW = 0.02  # of the typical rate: a decay below which the stability constraint is looked at
 _DECAY = 1e-6  # of the typical rate
 
 
@@ -63,7 +52,8 @@ class Synthesis(Summary):
         Of the closed loop (n + k,), [rad/s] or z.
     stationarity, radius
         How far the answer is from locally optimal: the norm of the smallest combination of
-        gradients gathered within a radius, in free numbers each divided by its own size.
+        gradients gathered within a radius, in free numbers each divided by its own size (that
+        where the search started, or at which it moves eigenvalues by their own size).
     status
         ``stationary``, or why the search ended before (`stalled`, `limit`, `stopped`).
     evaluations, starts
@@ -95,6 +85,21 @@ class Synthesis(Summary):
     evaluations: int
     starts: int
     history: tuple[tuple[int, float], ...]
+
+    @cached_property
+    def certified(self) -> bool:
+        """Whether stability is proven in interval arithmetic, computed when it is first asked.
+
+        The proof holds for all loops whose state matrix differs by 1e-12 of each entry; False where
+        there is no proof, which does not mean that the loop is unstable.
+        """
+        return certify(self.closed_loop.A, sample_time=self.sample_time).proven
+
+    @property
+    def sample_time(self) -> float | None:
+        """T [s], 1 if the plant is sampled at no given rate, None if it is continuous."""
+        dt = self.closed_loop.dt
+        return None if not dt else 1.0 if dt is True else float(dt)
 
     def _facts(self) -> Mapping[str, Any]:
         shown = "norm spectral_abscissa parameters status stationarity evaluations"
@@ -152,6 +157,20 @@ def synthesise(
         Where plant, channels and structure do not fit.
     DesignError
         Where no stable loop was found, or the H2 norm is infinite for all controllers.
+
+    Examples
+    --------
+    PID of a double integrator, the sensitivity least with torques counted a tenth:
+
+    >>> import control, flexctl
+    >>> mass = control.ss([[0, 1], [0, 0]], [[0, 0], [1, 1]], [[1, 0], [0, 0], [-1, 0]],
+    ...                   [[0, 0], [0, 0.1], [0, 0]])  # (w, u) -> (position, 0.1 u, -position)
+    >>> pid = flexctl.ControllerStructure.pid(terms="PD", filter_time=0.1)
+    >>> found = flexctl.synthesise(mass, pid, norm="h2")
+    >>> sorted(found.parameters)
+    ['Kd', 'Kp']
+    >>> found.spectral_abscissa < 0
+    True
     """
     if norm not in get_args(Norm):
         raise InputError(f"norm: expected {', '.join(get_args(Norm))}, got {norm!r}")
@@ -165,7 +184,7 @@ def synthesise(
     free = forbid_feedthrough(loop, chosen) if norm == "h2" and not loop.sampled else chosen
     period = generalised.period
     slowest = _DECAY * typical_rate(loop.A, loop.sampled) if decay is None else decay
-    task = _Task(loop, free, norm, slowest * (period or 1.0))
+    task = NormSearch(loop, free, norm, slowest * (period or 1.0))
     found, tried = task.run(_start_of(start, loop, free), starts, seed, callback)
     K = free.gain(found.x)
     return _record(generalised, task, K, chosen.named(chosen.nearest(K)), found, tried)
@@ -207,135 +226,9 @@ def _start_of(start: Any, loop: Interconnection, structure: ControllerStructure)
     return structure.nearest(K)
 
 
-class _Task:
-    """The norm of a loop over the free numbers of a structure."""
-
-    def __init__(
-        self, loop: Interconnection, structure: ControllerStructure, kind: Norm, decay: float
-    ) -> None:
-        self.kind: Norm = kind
-        self.loop, self.structure, self.decay = loop, structure, decay
-        self.rate = typical_rate(loop.A, loop.sampled)
-        self.spectrum = radius_pieces if loop.sampled else abscissa_pieces
-        self.edge = float(np.exp(-decay)) if loop.sampled else -decay
-        self.evaluations = 0
-
-    @property
-    def functions(self) -> Functions:
-        """What is minimised."""
-        return self._of_spectrum if self.kind == "abscissa" else self._of_norm
-
-    def _of_spectrum(self, x: Array) -> Pieces:
-        K = self.structure.gain(x)
-        return self._pieces(K, self.spectrum(self.loop.closed(K).A))
-
-    def _of_norm(self, x: Array) -> Pieces:
-        """Return the norm where the loop is stable; where it is slow, the spectrum is limited."""
-        K = self.structure.gain(x)
-        system = self.loop.closed(K)
-        roots = self.spectrum(system.A, window=0.0)
-        top, n = roots.largest, len(self.structure.names)
-        if not top < (1.0 if self.loop.sampled else 0.0):
-            return Pieces.of(np.array([np.inf]), np.zeros(n))
-        found = self._pieces(K, _NORMS[self.kind](system))
-        if top < self.edge - _SLOW * self.rate:
-            return found
-        limit = self._pieces(K, roots)
-        return replace(
-            found,
-            constraints=(limit.values - self.edge) / self.rate,
-            constraint_gradients=limit.gradients / self.rate,
-        )
-
-    def _pieces(self, K: Array, found: Sensitive) -> Pieces:
-        if not np.isfinite(found.largest):
-            return Pieces.of(np.array([np.inf]), np.zeros(len(self.structure.names)))
-        slopes = self.loop.slopes(K, found.sensitivities)
-        return Pieces.of(found.values, self.structure.chain(slopes))
-
-    def run(
-        self,
-        given: Array | None,
-        starts: int,
-        seed: int,
-        callback: Callable[[Progress], bool | None] | None,
-    ) -> tuple[Minimum, int]:
-        """Minimise briefly from every stable start, then to the end from the best."""
-        brief, stopped = list[Minimum](), False
-
-        def told(progress: Progress) -> bool:
-            nonlocal stopped
-            stopped = bool(callback and callback(progress))
-            return stopped
-
-        points, search = self._stable_points(given, seed)
-        for x in points:
-            brief.append(self._descend(x, _BRIEF, seed, told, certify=False))
-            if stopped or len(brief) >= starts:
-                break
-        if not brief:
-            best = f", the best has {search.best.objective:.3g}" if search.best else ""
-            what = "radius" if self.loop.sampled else "abscissa [1/s]"
-            raise DesignError(
-                f"synthesise: no stable loop found from {search.starts} starts{best} as spectral "
-                f"{what}; try a larger order or structure, or start from a stable loop"
-            )
-        brief.sort(key=lambda one: (one.violation, one.objective))
-        found = brief[:1] if stopped else []
-        for one in brief[:_FINAL]:
-            if not stopped:
-                found.append(self._descend(one.x, _LONG, seed, told, certify=True))
-        self.evaluations += search.evaluations
-        return min(found, key=lambda one: (one.violation, one.objective)), search.starts
-
-    def _stable_points(self, given: Array | None, seed: int) -> tuple[Any, StabilitySearch]:
-        """Yield stable points: of the given start, then of all others."""
-        loop, random = self.loop, np.random.default_rng(seed)
-        aim = 0.1 * self.rate
-        search = StabilitySearch(
-            loop, self.structure, float(np.exp(-aim)) if loop.sampled else -aim
-        )
-        n = len(loop.A) + loop.order
-
-        def points() -> Any:
-            if given is not None:
-                value = search.spectrum(given).objective
-                if value < search.edge:
-                    yield given
-                else:
-                    yield from (one.x for one in search.run([given], affordable(n)))
-            others = random_starts(loop, self.structure, random)
-            yield from (one.x for one in search.run(others, affordable(n)))
-
-        return points(), search
-
-    def _descend(
-        self,
-        x: Array,
-        evaluations: int,
-        seed: int,
-        callback: Callable[[Progress], bool | None],
-        *,
-        certify: bool,
-    ) -> Minimum:
-        found = minimise(
-            self.functions,
-            x,
-            lower=self.structure.lower,
-            upper=self.structure.upper,
-            scale=variable_sizes(self.loop, self.structure),
-            evaluations=evaluations,
-            certify=certify,
-            seed=seed,
-            callback=callback,
-        )
-        self.evaluations += found.evaluations
-        return found
-
-
 def _record(
     plant: GeneralisedPlant,
-    task: _Task,
+    task: NormSearch,
     K: Array,
     parameters: dict[str, float],
     found: Minimum,

@@ -1,0 +1,181 @@
+"""The search for the smallest norm: from several stable loops briefly, from the best to the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.errors import DesignError
+from flexctl.search.nonsmooth import Functions, Minimum, Pieces, Progress, minimise
+from flexctl.search.synthesis.coalescence import coalesce
+from flexctl.search.synthesis.eigenvalues import Sensitive, abscissa_pieces, radius_pieces
+from flexctl.search.synthesis.gramians import h2_pieces
+from flexctl.search.synthesis.interconnection import Interconnection, System
+from flexctl.search.synthesis.peaks import hinf_pieces
+from flexctl.search.synthesis.stability_search import (
+    StabilitySearch,
+    affordable,
+    random_starts,
+    variable_sizes,
+)
+from flexctl.search.synthesis.starts import typical_rate
+from flexctl.search.synthesis.structures import ControllerStructure
+
+Norm = Literal["hinf", "h2", "abscissa"]
+
+_NORMS: Mapping[str, Callable[[System], Sensitive]] = {"hinf": hinf_pieces, "h2": h2_pieces}
+_BRIEF, _LONG = 250, 1200  # evaluations from each start, and from the best
+_FINAL = 2  # starts from which the search goes on to the end
+_ROUNDS, _WORTH = 4, 1e-3  # of coalescing eigenvalues, while they gain that much
+_SLOW = 0.02  # of the typical rate: a decay below which the stability constraint is looked at
+
+
+class NormSearch:
+    """The norm of a loop over the free numbers of a structure."""
+
+    def __init__(
+        self, loop: Interconnection, structure: ControllerStructure, kind: Norm, decay: float
+    ) -> None:
+        self.kind: Norm = kind
+        self.loop, self.structure, self.decay = loop, structure, decay
+        self.rate = typical_rate(loop.A, loop.sampled)
+        self.spectrum = radius_pieces if loop.sampled else abscissa_pieces
+        self.edge = float(np.exp(-decay)) if loop.sampled else -decay
+        self.evaluations = 0
+
+    @property
+    def functions(self) -> Functions:
+        """What is minimised."""
+        return self._of_spectrum if self.kind == "abscissa" else self._of_norm
+
+    def _of_spectrum(self, x: Array) -> Pieces:
+        K = self.structure.gain(x)
+        return self._pieces(K, self.spectrum(self.loop.closed(K).A))
+
+    def _of_norm(self, x: Array) -> Pieces:
+        """Return the norm where the loop is stable; where it is slow, the spectrum is limited."""
+        K = self.structure.gain(x)
+        system = self.loop.closed(K)
+        roots = self.spectrum(system.A, window=0.0)
+        top, n = roots.largest, len(self.structure.names)
+        if not top < (1.0 if self.loop.sampled else 0.0):
+            return Pieces.of(np.array([np.inf]), np.zeros(n))
+        found = self._pieces(K, _NORMS[self.kind](system))
+        if top < self.edge - _SLOW * self.rate:
+            return found
+        limit = self._pieces(K, roots)
+        return replace(
+            found,
+            constraints=(limit.values - self.edge) / self.rate,
+            constraint_gradients=limit.gradients / self.rate,
+        )
+
+    def _pieces(self, K: Array, found: Sensitive) -> Pieces:
+        if not np.isfinite(found.largest):
+            return Pieces.of(np.array([np.inf]), np.zeros(len(self.structure.names)))
+        slopes = self.loop.slopes(K, found.sensitivities)
+        return Pieces.of(found.values, self.structure.chain(slopes))
+
+    def run(
+        self,
+        given: Array | None,
+        starts: int,
+        seed: int,
+        callback: Callable[[Progress], bool | None] | None,
+    ) -> tuple[Minimum, int]:
+        """Minimise briefly from every stable start, then to the end from the best."""
+        brief, stopped = list[Minimum](), False
+
+        def told(progress: Progress) -> bool:
+            nonlocal stopped
+            stopped = bool(callback and callback(progress))
+            return stopped
+
+        points, search = self._stable_points(given, seed)
+        for x in points:
+            brief.append(self._descend(x, _BRIEF, seed, told, certify=False))
+            if stopped or len(brief) >= starts:
+                break
+        if not brief:
+            best = f", the best has {search.best.objective:.3g}" if search.best else ""
+            what = "radius" if self.loop.sampled else "abscissa [1/s]"
+            raise DesignError(
+                f"synthesise: no stable loop found from {search.starts} starts{best} as spectral "
+                f"{what}; try a larger order or structure, or start from a stable loop"
+            )
+        brief.sort(key=lambda one: (one.violation, one.objective))
+        found = brief[:1] if stopped else []
+        for one in brief[:_FINAL]:
+            if not stopped:
+                found.append(self._descend(one.x, _LONG, seed, told, certify=True))
+        if self.kind == "abscissa" and not stopped:
+            self._coalesce(found, seed, told)
+        self.evaluations += search.evaluations
+        return min(found, key=lambda one: (one.violation, one.objective)), search.starts
+
+    def _coalesce(
+        self, found: list[Minimum], seed: int, callback: Callable[[Progress], bool | None]
+    ) -> None:
+        """Add what is found where eigenvalues coalesce, while that is better."""
+        for _ in range(_ROUNDS):
+            best = min(found, key=lambda one: one.objective)
+            scale = variable_sizes(self.loop, self.structure)
+            trials = coalesce(self.loop, self.structure, best.x, scale)
+            self.evaluations += sum(one.evaluations for one in trials)
+            points = sorted((one.x for one in trials), key=lambda x: self.functions(x).objective)
+            for x in points[:_FINAL]:
+                found.append(self._descend(x, _BRIEF, seed, callback, certify=True))
+            after = min(one.objective for one in found)
+            if after > best.objective - _WORTH * abs(best.objective):
+                return
+
+    def _stable_points(
+        self, given: Array | None, seed: int
+    ) -> tuple[Iterator[Array], StabilitySearch]:
+        """Yield stable points: of the given start, then of all others."""
+        loop, random = self.loop, np.random.default_rng(seed)
+        aim = 0.1 * self.rate
+        search = StabilitySearch(
+            loop, self.structure, float(np.exp(-aim)) if loop.sampled else -aim
+        )
+        n = len(loop.A) + loop.order
+
+        def points() -> Iterator[Array]:
+            if given is not None:
+                value = search.spectrum(given).objective
+                if value < search.edge:
+                    yield given
+                else:
+                    yield from (one.x for one in search.run([given], affordable(n)))
+            others = random_starts(loop, self.structure, random)
+            yield from (one.x for one in search.run(others, affordable(n)))
+
+        return points(), search
+
+    def _descend(
+        self,
+        x: Array,
+        evaluations: int,
+        seed: int,
+        callback: Callable[[Progress], bool | None],
+        *,
+        certify: bool,
+    ) -> Minimum:
+        size = variable_sizes(self.loop, self.structure)
+        found = minimise(
+            self.functions,
+            x,
+            lower=self.structure.lower,
+            upper=self.structure.upper,
+            scale=size if self.kind == "abscissa" else np.maximum(size, np.abs(x)),
+            evaluations=evaluations,
+            certify=certify,
+            seed=seed,
+            callback=callback,
+        )
+        self.evaluations += found.evaluations
+        return found
