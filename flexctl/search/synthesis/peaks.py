@@ -43,14 +43,15 @@ class Response:
         """Return resolvents times B, (f, n, q), at finite w (f,)."""
         shifted = self._shifted(w)
         if len(self.T) <= _BATCH:
-            return np.linalg.solve(shifted, self.B)
+            return np.linalg.solve(shifted, self.B).astype(complex, copy=False)
         return np.array([_solve_triangular(one, self.B)[0] for one in shifted])
 
     def back(self, w: Array) -> ComplexArray:
         """Return C times resolvents, (f, r, n), at finite w (f,)."""
         shifted = self._shifted(w)
         if len(self.T) <= _BATCH:
-            return np.linalg.solve(shifted.transpose(0, 2, 1), self.C.T).transpose(0, 2, 1)
+            found = np.linalg.solve(shifted.transpose(0, 2, 1), self.C.T).transpose(0, 2, 1)
+            return found.astype(complex, copy=False)
         adjoint = self.C.conj().T
         return np.array([_solve_triangular(one, adjoint, trans=2)[0].conj().T for one in shifted])
 
