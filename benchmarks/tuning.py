@@ -24,7 +24,7 @@ from flexctl.model import load_design, load_model
 from flexctl.search.tuning.coarse_search import merit
 from flexctl.search.tuning.local_search import Search
 from flexctl.search.tuning.problem import Problem
-from flexctl.search.tuning.tuner import read_problem
+from flexctl.search.tuning.reading import read_problem
 
 MARGINS = ["margins.gain_db>=6", "margins.phase_deg>=30"]
 CASES = {

@@ -39,6 +39,13 @@ Values = Mapping[str, float]
 Units = Mapping[str, Mapping[str, Any]]
 
 
+def is_rebuilt(shapes: str) -> bool:
+    """Whether modes have the shapes of each arm; InputError for no such choice."""
+    if shapes not in ("kept", "rebuilt"):
+        raise InputError(f"shapes: expected kept or rebuilt, got {shapes!r}")
+    return shapes == "rebuilt"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Study:
     """Arm, designs, and numbers that vary.

@@ -39,7 +39,7 @@ from flexctl.search.cluster import Cluster
 from flexctl.search.ledger import Ledger, Row
 from flexctl.search.limits import Limit, read_limit
 from flexctl.search.samples import Points, Spec, Variation, make_points
-from flexctl.search.study import Study
+from flexctl.search.study import Study, is_rebuilt
 from flexctl.verdict import LINEAR, MORE_IS_BETTER, UNITS, require_motion
 
 MANY = 1_000_000  # points that are judged without being asked for twice
@@ -269,7 +269,7 @@ def sweep(
     wanted = _wanted(metrics, bounds)
     setup = Setup.of(arm, design_basis or sets[0].basis, true_arm=true_arm, truth_basis=truth_basis)
     full = not set(wanted) <= set(LINEAR)
-    rebuilt = _is_rebuilt(shapes)
+    rebuilt = is_rebuilt(shapes)
     arms = setup.design_arm, setup.true_arm, setup.truth_basis
     made_of = [(one, *map(_content, (one.reference_file, one.matrix_file))) for one in sets]
     methods = [_source(one.method) for one in sets]
@@ -330,12 +330,6 @@ def _source(method: str) -> str | None:
         return None
     module = inspect.getmodule(load_method(method))
     return module and inspect.getsource(module)
-
-
-def _is_rebuilt(shapes: str) -> bool:
-    if shapes not in ("kept", "rebuilt"):
-        raise InputError(f"shapes: expected kept or rebuilt, got {shapes!r}")
-    return shapes == "rebuilt"
 
 
 def _cores() -> int:

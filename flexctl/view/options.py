@@ -186,12 +186,9 @@ class SimulateOptions(LoopOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampledOptions(LoopOptions):
-    """How samples are drawn and judged."""
+class VariedOptions(LoopOptions):
+    """How arms that vary are judged."""
 
-    samples: int | None = _option("--samples", "N", "Random samples of distributions.")
-    latin: int | None = _option("--latin", "N", "Samples as a Latin hypercube instead.")
-    seed: int = _option("--seed", "S", "Seed of the random numbers.", default=0, show_default=True)
     shapes: Literal["kept", "rebuilt"] = _option(
         "--shapes",
         None,
@@ -199,6 +196,15 @@ class SampledOptions(LoopOptions):
         default="kept",
         show_default=True,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledOptions(VariedOptions):
+    """How samples are drawn and judged."""
+
+    samples: int | None = _option("--samples", "N", "Random samples of distributions.")
+    latin: int | None = _option("--latin", "N", "Samples as a Latin hypercube instead.")
+    seed: int = _option("--seed", "S", "Seed of the random numbers.", default=0, show_default=True)
     jobs: int | None = _option(
         "--jobs", "N", "Processes; default: one on each core.", type=click.IntRange(min=1)
     )
@@ -263,7 +269,7 @@ class SweepOptions(SampledOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TuneOptions(LoopOptions):
+class TuneOptions(VariedOptions):
     """Tune gains of DESIGN for MODEL: a metric as small as possible, limits of others kept."""
 
     free: tuple[str, ...] = _several(

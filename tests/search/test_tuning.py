@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flexctl import close_loop, design_controller, evaluate, load_design, load_model, tune
+from flexctl import close_loop, design_controller, evaluate, explain, load_design, load_model, tune
 from flexctl.errors import InputError
-from flexctl.model import Design, build_file
+from flexctl.model import BasisChoice, Design, apply_settings, build_file
 from flexctl.search.tuning import requirements as asked
 from flexctl.search.tuning.free_numbers import read_free
+from flexctl.search.tuning.reading import read_problem
 from flexctl.search.tuning.spectra import Case, SpectralLimit
-from flexctl.search.tuning.tuner import read_problem
+from flexctl.search.tuning.verification import watched_over, with_cases
 from flexctl.verdict import metrics
 from tests.arms import rigid_link, single_link
 from tests.designs import make_design
@@ -369,3 +370,73 @@ def test_a_settling_time_that_holds_the_objective_back_is_kept_by_the_verdict():
     assert limit.met
     assert limit.value <= 1.5
     assert found.objective_after < 0.19  # a grid of 21 by 21 gain sets has 0.1889
+
+
+def test_the_objective_of_several_arms_is_that_of_the_worst():
+    # Each payload has gains of its own that are best: those of the nominal arm are not the answer.
+    truth = BasisChoice(kind="elements", order=2)  # of shapes that do not depend on the load
+    arguments = {
+        "minimise": "stability.spectral_abscissa",
+        "subject_to": [],
+        "starts": 1,
+        "jobs": 1,
+    }
+    arguments["truth_basis"] = truth
+    free = {"gains.Gv": (2.0, 30.0)}
+    found = tune(ARM, DESIGN, free, over={"payload.mass": "*0.5:*2"}, unseen=3, **arguments)
+    alone = tune(ARM, DESIGN, free, **arguments)
+
+    def worst_of(design):
+        arms = [apply_settings(load_model(ARM), [f"payload.mass=*{f}"]) for f in (1, 0.5, 2)]
+        controller = design_controller(arms[0], design)
+        loops = [close_loop(controller, arm, truth) for arm in arms]
+        return max(metrics(evaluate(loop))["stability.spectral_abscissa"] for loop in loops)
+
+    assert found.shape_error is None
+    assert found.objective_after == pytest.approx(worst_of(found.tuned), rel=1e-5)
+    assert found.objective_after < worst_of(alone.tuned) - 1e-2
+    assert found.objective_after < found.objective_before
+
+
+def test_cases_that_were_learned_stay_when_arms_join():
+    problem = problem_of(ARM, DESIGN, ["gains"], "tracking.tip_error_rms")
+    limits = (asked.read_requirement("margins.phase_deg>=30"),)
+    problem = watched_over(replace(problem, requirements=limits, spectral=()), ({},))
+    learned = Case(gains=(1.5,))
+    both = watched_over(with_cases(problem, [(learned,)]), ({}, {"truth.payload.mass": 1.2}))
+
+    assert learned in both.spectral[1].cases
+    assert {case.arm for case in both.spectral[1].cases} == {0, 1}
+
+
+def test_unseen_arms_are_none_of_those_that_were_learned_from():
+    found = tune(
+        ARM,
+        DESIGN,
+        {"gains.Gv": (2.0, 30.0)},
+        minimise="stability.spectral_abscissa",
+        subject_to=["residual.tip_error_end<=0.02"],
+        over={"payload.mass": "*0.5:*2"},
+        starts=1,
+        unseen=3,
+        jobs=1,
+    )
+
+    assert found.unseen.n == 3
+    assert found.unseen.worst not in found.arms
+
+
+def test_kept_shapes_of_arms_that_vary_are_told_or_made_anew():
+    truth = BasisChoice(order=3)
+    arguments = {"minimise": "stability.spectral_abscissa", "subject_to": [], "starts": 1}
+    arguments |= {"over": {"payload.mass": [0.05, 0.4]}, "unseen": 0, "truth_basis": truth}
+    kept = tune(ARM, DESIGN, {"gains.Gv": (2.0, 30.0)}, **arguments)
+    rebuilt = tune(ARM, DESIGN, {"gains.Gv": (2.0, 30.0)}, shapes="rebuilt", **arguments)
+
+    assert "Mode shapes are those of the nominal arm" in explain(kept)
+    assert rebuilt.shape_error is None
+    heavy = apply_settings(load_model(ARM), ["payload.mass=0.4"])
+    loop = close_loop(design_controller(load_model(ARM), rebuilt.tuned), heavy, truth)
+    assert rebuilt.objective_after == pytest.approx(
+        metrics(evaluate(loop))["stability.spectral_abscissa"], rel=1e-6
+    )

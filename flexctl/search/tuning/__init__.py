@@ -4,8 +4,9 @@ from flexctl.search.tuning.after_tuning import tuned_design
 from flexctl.search.tuning.compromises import Compromise, TradeOff, trade_off
 from flexctl.search.tuning.free_numbers import FreeNumber
 from flexctl.search.tuning.local_search import Found, Step
+from flexctl.search.tuning.record import Constraint, Relief, Tuning, Unseen
 from flexctl.search.tuning.requirements import Objective, Requirement, read_objective
-from flexctl.search.tuning.tuner import Constraint, Relief, Tuning, Unseen, tune
+from flexctl.search.tuning.tuner import tune
 
 __all__ = [
     "Compromise",

@@ -6,7 +6,7 @@ from typing import Any
 
 from flexctl.model import Design, TuneChoice, build_file
 from flexctl.search.tuning.free_numbers import FreeNumber
-from flexctl.search.tuning.tuner import Tuning
+from flexctl.search.tuning.record import Tuning
 
 _TUNED = ", tuned"
 _SOURCE = "flexctl tune"

@@ -17,8 +17,10 @@ _NEVER = 1e3  # s: what never settles comes after all that does
 _INFEASIBLE = 1e6  # places with a violation come after all without
 
 
-def coarse_search(problem: Problem, start: Array, seed: int) -> Array:
+def coarse_search(problem: Problem, start: Array, seed: int) -> tuple[Array, int]:
     """Return the best place (n,) of some generations of an evolution strategy from a start.
+
+    And how many places were evaluated.
 
     Places are ordered by violation, then objective; those of a single number are drawn evenly.
     Source: [Hansen16].
@@ -26,7 +28,7 @@ def coarse_search(problem: Problem, start: Array, seed: int) -> Array:
     rng = np.random.default_rng(seed)
     if len(start) == 1:
         drawn = (np.arange(_ALONE) + rng.random(_ALONE)) / _ALONE
-        return min(drawn[:, None], key=lambda u: merit(problem, u))
+        return min(drawn[:, None], key=lambda u: merit(problem, u)), _ALONE
     import cma  # takes a tenth of a second, which other searches need not spend
 
     mean = start if seed % 2 else rng.random(len(start))
@@ -37,7 +39,8 @@ def coarse_search(problem: Problem, start: Array, seed: int) -> Array:
         while not strategy.stop():
             places = strategy.ask()
             strategy.tell(places, [merit(problem, np.asarray(u)) for u in places])
-        return np.clip(np.asarray(strategy.result.xbest, dtype=float), 0.0, 1.0)
+        best = np.clip(np.asarray(strategy.result.xbest, dtype=float), 0.0, 1.0)
+        return best, int(strategy.result.evaluations)
 
 
 def merit(problem: Problem, u: Array) -> float:

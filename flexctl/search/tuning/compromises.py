@@ -18,6 +18,7 @@ from flexctl.search.tuning.after_tuning import tuned_design
 from flexctl.search.tuning.asked import asked_of, check_effort
 from flexctl.search.tuning.free_numbers import Bounds
 from flexctl.search.tuning.local_search import Step
+from flexctl.search.tuning.record import Tuning
 from flexctl.search.tuning.requirements import (
     SETTLING,
     Objective,
@@ -25,7 +26,7 @@ from flexctl.search.tuning.requirements import (
     read_objective,
     sign,
 )
-from flexctl.search.tuning.tuner import Tuning, tune
+from flexctl.search.tuning.tuner import tune
 
 POINTS = 7
 _MOST_POINTS = 200

@@ -9,16 +9,18 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.errors import FlexctlError
-from flexctl.loop import ClosedLoop, motion_poses
+from flexctl.loop import N_PATH, ClosedLoop, motion_poses
 from flexctl.search.limits import Limit
 from flexctl.search.tuning.problem import Problem, arm_loops
 from flexctl.search.tuning.requirements import (
     OF_EIGENVALUES,
+    SETTLING,
     Objective,
     Requirement,
     is_spectral,
     worst,
 )
+from flexctl.search.tuning.runs import Peaks
 from flexctl.search.tuning.spectra import Case, SpectralLimit
 from flexctl.verdict import (
     MORE_IS_BETTER,
@@ -31,6 +33,7 @@ from flexctl.verdict import (
 )
 
 _BEYOND = 1e-4  # by which ranges of errors are exceeded, relative to them
+_SLIGHT = 1e-6  # violation of a settling time that is too long between two samples
 _WATCHED = 3  # poses of the motion that are watched from the beginning
 
 
@@ -54,9 +57,9 @@ def spectral_limits(
     return tuple(found)
 
 
-def _watched(loop: ClosedLoop, one: Requirement, arm: int) -> Iterator[Case]:
+def _watched(loop: ClosedLoop, one: Requirement, arm: int, poses: int = _WATCHED) -> Iterator[Case]:
     value, m = one.limit.value, loop.truth.m
-    times = motion_poses(loop.controller.reference, _WATCHED)[0].tolist()
+    times = motion_poses(loop.controller.reference, poses)[0].tolist()
     if one.key == "margins.gain_db":
         for side in (1, -1):
             yield from (_gain(arm, j, m, 10 ** (side * value / 20)) for j in range(m))
@@ -81,7 +84,7 @@ def spectral_objective(
         return None
     one = Requirement(limit=Limit(key=key, least=False, value=0.0), nominal=objective.nominal)
     own = range(1 if objective.nominal else arms)
-    cases = tuple(case for arm in own for case in _watched(loop, one, arm))
+    cases = tuple(case for arm in own for case in _watched(loop, one, arm, poses=N_PATH))
     return SpectralLimit(kind=OF_EIGENVALUES[key], limit=0.0, rate=scale, cases=cases)
 
 
@@ -119,16 +122,29 @@ def verdict_on(problem: Problem, u: Array, arm: Mapping[str, float]) -> Evaluati
 def verified(problem: Problem, verdict: Evaluation, arm: Mapping[str, float]) -> Verified:
     """Compare the verdict on an arm with what is asked for."""
     known = metrics(verdict)
+    loop = arm_loops(problem.study).base(arm)
     unstable = known["stability.stable"] is not True
     own = [None if one.nominal and arm else one for one in problem.requirements]
     return Verified(
         arm=arm,
         metrics=known,
         failed=verdict.failed or ("the loop is not stable" if unstable else None),
-        violations=tuple(0.0 if one is None else one.violation(known) for one in own),
+        violations=tuple(0.0 if one is None else _violation(one, loop, verdict) for one in own),
         lost=tuple(() if one is None else tuple(_lost(one, verdict)) for one in own),
         objective=-np.inf if problem.objective.nominal and arm else problem.objective.value(known),
     )
+
+
+def _violation(one: Requirement, loop: ClosedLoop, verdict: Evaluation) -> float:
+    """By how much a verdict violates a limit, as the search measures it.
+
+    A settling time that is too long by log(error/band) of the largest error after the limit.
+    """
+    known = one.violation(metrics(verdict))
+    if not known or one.key != SETTLING or one.limit.least or verdict.trajectory is None:
+        return known
+    late = Peaks(key=SETTLING, after=one.limit.value).signals(loop, verdict.trajectory)
+    return max(float(late.max()), _SLIGHT)
 
 
 def worst_metrics(arms: Sequence[Verified]) -> dict[str, float]:
@@ -168,6 +184,23 @@ def _lost(one: Requirement, verdict: Evaluation) -> Iterator[Case]:
         time, end = ends[one.key]
         if np.isfinite(end) and not one.limit.holds(np.array(end)):
             yield Case(time=time, error=float(end))
+
+
+def watched_over(problem: Problem, arms: tuple[Mapping[str, float], ...]) -> Problem:
+    """Return the problem over these arms, with the cases that are watched at first.
+
+    Cases that it watches already stay; `arms` begins with its own.
+    """
+    loop = problem.loop(0)
+    rate = 1 / max(loop.duration, 1e-6)
+    limits = spectral_limits(loop, problem.requirements, len(arms), rate)
+    known = problem.spectral or limits
+    every = tuple(
+        replace(new, cases=tuple(dict.fromkeys((*new.cases, *old.cases))))
+        for new, old in zip(limits, known, strict=True)
+    )
+    goal = spectral_objective(loop, problem.objective, len(arms), problem.scale)
+    return replace(problem, arms=arms, spectral=every, of_eigenvalues=goal)
 
 
 def with_cases(problem: Problem, lost: Sequence[tuple[Case, ...]]) -> Problem:

@@ -39,7 +39,7 @@ from flexctl.view.words.tuning import (
 )
 
 _NO_LIMITS = ("none", "")
-_PASSED = "untied starts evaluations unseen seed jobs"
+_PASSED = "untied starts evaluations unseen seed jobs shapes"
 
 
 def tune_design(options: TuneOptions, model: str, word: str) -> Result:

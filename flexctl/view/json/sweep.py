@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flexctl.records import plain
-from flexctl.search import QUANTILES, Share, Summaries, Sweep, pareto_front, summarise
+from flexctl.search import QUANTILES, Share, Summaries, Sweep, Tuning, pareto_front, summarise
 
 _PAIRS = (
     ("residual.tip_error_max", "margins.disk"),
@@ -30,7 +30,7 @@ def sweep_json(sweep: Sweep, pareto: Sequence[str] = ()) -> dict[str, Any]:
             "n_points": sweep.n_points,
             "n_judged": int(sweep.done.sum()),
             "n_failed": len(sweep.failed),
-            "shape_error": _shape_error(sweep),
+            "shape_error": shape_error_json(sweep),
             "resumed": sweep.resumed,
             "seconds": sweep.seconds,
             "rate": sweep.rate,
@@ -42,10 +42,11 @@ def sweep_json(sweep: Sweep, pareto: Sequence[str] = ()) -> dict[str, Any]:
     )
 
 
-def _shape_error(sweep: Sweep) -> dict[str, Any] | None:
-    if sweep.shape_error is None:
+def shape_error_json(found: Sweep | Tuning) -> dict[str, Any] | None:
+    """Write the error of kept shapes as plain numbers; None where there is none."""
+    if found.shape_error is None:
         return None
-    error, key, value = sweep.shape_error
+    error, key, value = found.shape_error
     return {**asdict(error), "key": key, "value": value}
 
 

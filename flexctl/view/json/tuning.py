@@ -10,6 +10,7 @@ from flexctl.records import plain
 from flexctl.search import Compromise, Constraint, Found, TradeOff, Tuning
 from flexctl.view.json import attributes
 from flexctl.view.json.evaluation import evaluation_json
+from flexctl.view.json.sweep import shape_error_json
 from flexctl.view.words.tuning import active_limits, trade_off_words, tuning_words
 
 
@@ -52,6 +53,7 @@ def tuning_json(tuning: Tuning) -> dict[str, Any]:
                 **attributes(unseen, "n met violation objective"),
                 "worst": dict(unseen.worst),
             },
+            "shape_error": shape_error_json(tuning),
             "starts": [_start(one) for one in tuning.starts],
             **attributes(tuning, "evaluations seconds interrupted"),
             "worst": {"before": dict(tuning.worst_before), "after": dict(tuning.worst_after)},

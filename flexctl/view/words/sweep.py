@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from flexctl.plant import ShapeChange
-from flexctl.search import CONFIDENCE, Share, Summaries, Sweep, summarise
+from flexctl.search import CONFIDENCE, Share, Summaries, Sweep, Tuning, summarise
 from flexctl.verdict import UNITS
 
 
@@ -45,7 +45,7 @@ def sweep_sentences(found: Sweep, summaries: Sequence[Summaries]) -> Iterator[st
         )
 
 
-def shape_sentences(found: Sweep) -> Iterator[str]:
+def shape_sentences(found: Sweep | Tuning) -> Iterator[str]:
     """Say how much kept mode shapes matter, where they are kept."""
     if found.shape_error:
         error, key, value = found.shape_error

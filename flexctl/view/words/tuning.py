@@ -10,6 +10,7 @@ from flexctl.search import Constraint, Objective, TradeOff, Tuning, Unseen
 from flexctl.verdict import MORE_IS_BETTER, UNITS
 from flexctl.view.words.metrics import metric_name, metric_value, units_for
 from flexctl.view.words.numbers import figure, listed, percent
+from flexctl.view.words.sweep import shape_sentences
 
 _NEAR = 0.01  # of a limit: a value so close to it is held there by it
 _SETTLING = "residual.settling_time"
@@ -30,6 +31,7 @@ def tuning_sentences(tuning: Tuning) -> Iterator[str]:
     yield from _searched(tuning)
     if tuning.unseen:
         yield from _unseen(tuning, tuning.unseen)
+    yield from shape_sentences(tuning)
 
 
 def trade_off_words(found: TradeOff) -> str:

@@ -1,0 +1,92 @@
+"""From what is asked for to the problem that is solved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from flexctl.loop import ClosedLoop, Setup, ShapesChoice
+from flexctl.model import Arm, BasisChoice, Design, check_design
+from flexctl.plant import record_digest, source_digest
+from flexctl.search.samples import Spec, Variation, read_variation
+from flexctl.search.study import Study, is_rebuilt
+from flexctl.search.tuning.free_numbers import Bounds, read_free
+from flexctl.search.tuning.problem import Problem
+from flexctl.search.tuning.refusals import (
+    check_bounds,
+    check_metrics,
+    default_objective,
+    require_gains,
+)
+from flexctl.search.tuning.requirements import read_objective, read_requirement
+from flexctl.search.tuning.verification import watched_over
+from flexctl.verdict import require_motion
+
+
+def read_problem(
+    arm: Arm,
+    design: Design,
+    free: Mapping[str, Bounds] | Sequence[str],
+    *,
+    minimise: str | Sequence[str] | None = None,
+    subject_to: Sequence[str] | None = None,
+    over: Mapping[str, Spec | Variation] | None = None,
+    untied: bool = False,
+    shapes: ShapesChoice = "kept",
+    true_arm: Arm | str | Path | None = None,
+    truth_basis: BasisChoice | None = None,
+    design_basis: BasisChoice | None = None,
+) -> Problem:
+    """Read what `tune` is asked for; raises as it does."""
+    require_motion(design)
+    require_gains(design)
+    check_design(arm, design)
+    numbers = read_free(design, free, joints=len(arm.joints), untied=untied)
+    basis = design_basis or design.basis
+    setup = Setup.of(arm, basis, true_arm=true_arm, truth_basis=truth_basis)
+    variations = tuple(
+        replace(spec, key=f"truth.{key}")
+        if isinstance(spec, Variation)
+        else read_variation(f"truth.{key}", spec)
+        for key, spec in (over or {}).items()
+    )
+    rebuilt = is_rebuilt(shapes)
+    arms = setup.design_arm, setup.true_arm, setup.truth_basis
+    study = Study(
+        setup=setup,
+        designs=(design,),
+        design_basis=design_basis,
+        variations=tuple(one.outline for one in variations),
+        rebuilt=rebuilt,
+        full=True,
+        content=record_digest(source_digest(), arms, design, design_basis, variations, rebuilt),
+    )
+    study.check()
+    loop = study.loop(0, {})
+    objective = read_objective(default_objective(loop) if minimise is None else minimise)
+    limits = _default_limits(loop) if subject_to is None else subject_to
+    requirements = tuple(map(read_requirement, limits))
+    check_metrics(loop, objective, requirements)
+    check_bounds(loop, numbers)
+    problem = Problem(
+        study=study,
+        free=numbers,
+        arms=({},),
+        objective=objective,
+        requirements=requirements,
+        spectral=(),
+    )
+    return watched_over(problem, ({},))
+
+
+def _default_limits(loop: ClosedLoop) -> list[str]:
+    """Limits that an engineer would ask for first."""
+    found = ["margins.gain_db>=6", "margins.phase_deg>=30"]
+    if loop.controller.plant.stiffness_parts:
+        found += ["stiffness.exact.path_alpha_upper>=0.1", "stiffness.exact.path_alpha_lower<=-0.1"]
+    if np.isfinite(loop.torque_limit).any():
+        found.append("effort.peak<=limits")
+    return found

@@ -1,0 +1,360 @@
+"""Rounds of tuning: search from several starts, verify, add what was not watched, search on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.errors import InputError
+from flexctl.model import Design
+from flexctl.parallel import in_parallel
+from flexctl.search.samples import Variation, make_points
+from flexctl.search.tuning.asked import Asked
+from flexctl.search.tuning.coarse_search import coarse_search
+from flexctl.search.tuning.eigenvalue_path import eigenvalue_path
+from flexctl.search.tuning.local_search import Found, Search, Step
+from flexctl.search.tuning.problem import LostError, Problem
+from flexctl.search.tuning.record import Constraint, Relief, Tuning, Unseen
+from flexctl.search.tuning.requirements import is_spectral, worst
+from flexctl.search.tuning.verification import (
+    Verified,
+    verdict_on,
+    verified,
+    watched_over,
+    with_cases,
+    worst_metrics,
+)
+from flexctl.verdict import Evaluation, compare
+
+_ROUNDS = 6
+_KEPT = 1e-9  # violation, relative to the limit, that is none
+_RELIEFS = 4  # limits that are given up, one at a time
+_RELIEF = 40  # evaluations of each
+_WORSE = 1e-3  # of the objective's scale, by which an arm that is not watched does worse
+_NEW_ARMS = 2  # that are watched after a round
+_CORNERS = 3  # numbers of arms up to which all corners are taken
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Judged:
+    """A place that is verified on several arms."""
+
+    u: Array
+    arms: tuple[Verified, ...]
+
+    @property
+    def violation(self) -> float:
+        return max(one.violation for one in self.arms)
+
+    @property
+    def objective(self) -> float:
+        return max(one.objective for one in self.arms)
+
+    @property
+    def worst(self) -> Verified:
+        return max(self.arms, key=lambda one: (one.violation, one.objective))
+
+    @property
+    def order(self) -> tuple[bool, float, float]:
+        """Less is better: an objective at all, then violation, then objective."""
+        violation = 0.0 if self.violation <= _KEPT else self.violation
+        return not np.isfinite(self.objective), violation, self.objective
+
+
+class Rounds:
+    """The rounds of a tuning."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        asked: Asked,
+        *,
+        starts: int,
+        evaluations: int,
+        seed: int,
+        jobs: int | None,
+    ) -> None:
+        self.asked = asked
+        self.problem, self.seed, self.starts, self.each = problem, seed, starts, evaluations
+        self.alone = jobs == 1
+        self.progress: Callable[[Step], None] | None = None
+        self.heeded: Callable[[], None] | None = None
+        self.founds: list[Found] = []
+        self.coarse = 0  # evaluations without derivatives, of coarse searches
+        self.live: Search | None = None  # of this process
+        self.interrupted = False
+        self.arms = [{}, *_corners(problem)]  # on which all is verified
+
+    def run(self, unseen: int, begin: float) -> Tuning:
+        """Search, verify, and search on with what was not watched."""
+        start = self.problem.free.start
+        self._check(start)
+        first = self._judge(start, self.arms)
+        scale = abs(first.objective)
+        scale = scale if 0 < scale < np.inf else 1.0
+        self.problem = watched_over(replace(self.problem, scale=scale), ({},))
+        self._learn(first)
+        self.candidates = [start]
+        try:
+            self._rounds(start, unseen)
+        except KeyboardInterrupt:  # what is best so far is verified
+            self.interrupted = True
+            if self.heeded:
+                self.heeded()
+            if self.live is not None and self.live.best is not None:
+                self.candidates.append(self.live.best)
+        judged = [self._judge(u, self.arms) for u in self.candidates]
+        best = min(judged, key=lambda one: one.order)
+        others = _draw(self.problem, unseen, self.seed)  # none of which was learned from
+        drawn = self._judge(best.u, others) if others else None
+        return self._result(judged[0], best, drawn, begin)
+
+    def _rounds(self, start: Array, unseen: int) -> None:
+        """Search, verify on known arms, then on others, and search on with what is lost there."""
+        places = self._places(start)
+        for turn in range(_ROUNDS):
+            searched = self._search(places)
+            self.founds += searched
+            found = min(searched, key=_order)
+            self.candidates.append(found.u)
+            judged = self._judge(found.u, self.arms)
+            news = self._learn(judged)
+            if judged.violation <= _KEPT and not news:
+                others = _draw(self.problem, unseen, self.seed + turn + 1)
+                if not others:
+                    return
+                drawn = self._judge(found.u, others)
+                news = self._learn(replace(drawn, arms=(*judged.arms, *drawn.arms)))
+                self.arms += [dict(arm) for arm in self.problem.arms if arm not in self.arms]
+            if not news:
+                return
+            places = [found.u]
+
+    def _check(self, start: Array) -> None:
+        """Refuse numbers on which nothing depends."""
+        here = self.problem.point(start)
+        try:
+            here.eigenvalues()
+            here.objective()
+            here.limits()
+            moves = here.differs()
+        except LostError:  # nothing to compare
+            return
+        for one, moved in zip(self.problem.free.numbers, moves, strict=True):
+            if not moved:
+                raise InputError(
+                    f"free: {one.name}: expected a number on which a metric depends, got one that "
+                    "changes neither eigenvalues nor the run"
+                )
+
+    def _judge(self, u: Array, arms: Sequence[Mapping[str, float]]) -> _Judged:
+        """Judge a place on arms, on all cores."""
+        verdicts = self._all([partial(verdict_on, self.problem, u, arm) for arm in arms])
+        found = [verified(self.problem, v, arm) for v, arm in zip(verdicts, arms, strict=True)]
+        return _Judged(u=u, arms=tuple(found))
+
+    def _all(self, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
+        return [task() for task in tasks] if self.alone else in_parallel(tasks)
+
+    def _search(self, places: Sequence[Array]) -> list[Found]:
+        searches = [
+            Search(self.problem, evaluations=self.each, seed=self.seed + k)
+            for k in range(len(places))
+        ]
+        self.live = searches[0]
+        self.live.tell = self.progress
+        return self._all([partial(s.run, u) for s, u in zip(searches, places, strict=True)])
+
+    def _learn(self, judged: _Judged) -> bool:
+        """Watch cases in which limits were lost, their arms, and the arm of the worst objective.
+
+        Returns whether any is new.
+        """
+        before = self.problem
+        lost = [one for one in judged.arms if one.violation > _KEPT]
+        lost.sort(key=lambda one: -one.violation)
+        for one in lost[:_NEW_ARMS]:
+            k = self._watch(one.arm)
+            cases = tuple(tuple(replace(case, arm=k) for case in own) for own in one.lost)
+            self.problem = with_cases(self.problem, cases)
+            if one.failed:
+                self.problem = replace(self.problem, runs_on=self.problem.runs_on | {k})
+        known = [one.objective for one in judged.arms if one.arm in self.problem.arms]
+        worst_arm = max(judged.arms, key=lambda one: one.objective)
+        reached = max(known, default=-np.inf)
+        if worst_arm.objective > reached + _WORSE * self.problem.scale:
+            self._watch(worst_arm.arm)
+        return self.problem != before
+
+    def _watch(self, arm: Mapping[str, float]) -> int:
+        """Add an arm to those that are searched over; return its index."""
+        if arm not in self.problem.arms:
+            self.problem = watched_over(self.problem, (*self.problem.arms, arm))
+        return self.problem.arms.index(arm)
+
+    def _places(self, start: Array) -> list[Array]:
+        """Return the starts: the file's, and others that a coarse search finds good."""
+        others = [
+            partial(coarse_search, self.problem, start, self.seed + k)
+            for k in range(1, self.starts)
+        ]
+        found = self._all(others)
+        self.coarse += sum(count for _, count in found)
+        return [start, *(u for u, _ in found)]
+
+    def _result(self, first: _Judged, best: _Judged, drawn: _Judged | None, begin: float) -> Tuning:
+        """Make the record; designs are verified as their files would be."""
+        problem, study = self.problem, self.problem.study
+        same = np.array_equal(best.u, first.u)
+        start = study.designs[0]
+        own = start if same else problem.loop(0, best.u).controller.design
+        tuned = start if same else own.model_copy(update={"name": f"{start.name}-tuned"})
+        before, *others = self._as_files([start] if same else [start, tuned])
+        after = others[0] if others else before
+        here, there = (problem.free.by_name(u) for u in (first.u, best.u))
+        conflict, unseen = self._conflict(best), None
+        if drawn is not None:
+            worst = drawn.worst
+            unseen = Unseen(
+                n=len(drawn.arms),
+                met=sum(one.violation <= _KEPT for one in drawn.arms),
+                worst=worst.arm,
+                violation=worst.violation,
+                objective=drawn.objective,
+            )
+        return Tuning(
+            model=study.setup.design_arm.name,
+            design=start,
+            tuned=tuned,
+            before=before,
+            after=after,
+            values={name: (here[name], there[name]) for name in here},
+            free=problem.free.numbers,
+            untied=self.asked.untied,
+            over=self.asked.specs,
+            objective=problem.objective,
+            objective_before=first.objective,
+            objective_after=best.objective,
+            constraints=tuple(
+                _constraint(k, problem, first, best) for k in range(len(problem.requirements))
+            ),
+            feasible=best.violation <= _KEPT,
+            conflict=conflict,
+            starts=tuple(sorted(self.founds, key=_order)),
+            arms=problem.arms,
+            unseen=unseen,
+            evaluations=self._evaluations + sum(one.evaluations for one in conflict),
+            seconds=time.monotonic() - begin,
+            shape_error=study.shape_error(),
+            interrupted=self.interrupted,
+            judged_on=tuple(one.arm for one in best.arms),
+            worst_before=worst_metrics(first.arms),
+            worst_after=worst_metrics(best.arms),
+            eigenvalues=eigenvalue_path(problem, first.u, best.u),
+        )
+
+    @property
+    def _evaluations(self) -> int:
+        """Evaluations of all searches, of one that was interrupted as far as it is known."""
+        known = self.coarse + sum(found.evaluations for found in self.founds)
+        return known + (self.live.evaluated if self.interrupted and self.live else 0)
+
+    def _conflict(self, best: _Judged) -> tuple[Relief, ...]:
+        """Search without each of the limits that stand against each other."""
+        if best.violation <= _KEPT or self.interrupted or not self.founds:
+            return ()
+        shares = min(self.founds, key=_order).multipliers
+        violated = [k for k, x in enumerate(np.max([a.violations for a in best.arms], axis=0)) if x]
+        which = sorted(k for k in {*shares, *violated} if k >= 0)[:_RELIEFS]
+        if len(self.problem.requirements) < 2:
+            return ()
+        tasks = [partial(_without, self.problem, k, best.u, self.seed) for k in which]
+        return tuple(self._all(tasks))
+
+    def _as_files(self, designs: Sequence[Design]) -> tuple[Evaluation, ...]:
+        """Judge designs as if they were read from their files, on other truth orders too."""
+        study, setup = self.problem.study, self.problem.study.setup
+        return compare(
+            setup.design_arm,
+            designs,
+            true_arm=setup.true_arm,
+            truth_basis=setup.truth_basis,
+            design_basis=study.design_basis,
+            baseline=False,
+        ).evaluations
+
+
+def _without(problem: Problem, k: int, u: Array, seed: int) -> Relief:
+    """Search for a while without requirement k, from a place u (n,)."""
+    kinds = [i for i, one in enumerate(problem.requirements) if is_spectral(one)]
+    kept = tuple(one for i, one in enumerate(problem.requirements) if i != k)
+    first, *limits = problem.spectral
+    own = (one for i, one in zip(kinds, limits, strict=True) if i != k)
+    others = replace(problem, requirements=kept, spectral=(first, *own))
+    found = Search(others, evaluations=_RELIEF, seed=seed).run(u)
+    return Relief(
+        requirement=problem.requirements[k],
+        violation=found.violation,
+        objective=found.objective,
+        evaluations=found.evaluations,
+    )
+
+
+def _order(found: Found) -> tuple[float, float]:
+    return found.violation, found.objective
+
+
+def _constraint(k: int, problem: Problem, first: _Judged, best: _Judged) -> Constraint:
+    """Compare a limit with what it was and what it is, on the arm where it is worst."""
+    one = problem.requirements[k]
+
+    def value(judged: _Judged) -> float:
+        own = judged.arms[:1] if one.nominal else judged.arms
+        row = max(own, key=lambda arm: arm.violations[k])
+        return worst(one.key, row.metrics)
+
+    met = all(arm.violations[k] <= _KEPT and not arm.failed for arm in best.arms)
+    return Constraint(requirement=one, before=value(first), value=value(best), met=met)
+
+
+def _corners(problem: Problem) -> list[dict[str, float]]:
+    """Arms at the ends of all variations; of many, one end of one number at a time."""
+    variations = problem.study.variations
+    ends = [(one.key, _ends(one)) for one in variations]
+    if len(ends) <= _CORNERS:
+        keys = [key for key, _ in ends]
+        found = [dict(zip(keys, row, strict=True)) for row in product(*(e for _, e in ends))]
+        return found if ends else []
+    middle = {one.key: sorted(one.some)[len(one.some) // 2] for one in variations}
+    return [middle | {key: end} for key, pair in ends for end in pair]
+
+
+def _ends(one: Variation) -> tuple[float, ...]:
+    """Least and greatest value of a variation; of a normal distribution its 1 and 99 % quantile."""
+    values = one.numbers if one.kind == "uniform" else one.some
+    return tuple(dict.fromkeys((min(values), max(values))))
+
+
+def _draw(problem: Problem, count: int, seed: int) -> list[dict[str, float]]:
+    """Draw arms that vary, as a Latin hypercube over their ranges."""
+    variations = problem.study.variations
+    if not variations or not count:
+        return []
+    spans = {
+        one.key: one
+        if one.kind in ("normal", "uniform")
+        else replace(one, kind="uniform", numbers=(min(one.some), max(one.some)))
+        for one in variations
+        if min(one.some) < max(one.some)
+    }
+    if not spans:
+        return []
+    points = make_points(spans, latin=count, seed=seed)
+    return [points.at(k) for k in range(len(points))]
