@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from flexctl import checks
 from flexctl.checks import Array
-from flexctl.control import Controller, law_inputs, limit_torque, torque_limits
+from flexctl.control import Controller, law_inputs, limit_torque, share_law, torque_limits
 from flexctl.errors import InputError
 from flexctl.loop.events import JUMP
 from flexctl.loop.measurement import Measurement, make_measurement, measure_signals
@@ -271,13 +271,17 @@ class ClosedLoop(Summary):
 
         Of the sizes (m, 2n), (m, n_z), (n_z, 2n), (n_z, n_z).
         """
-        inputs = self._law_inputs()
-        state, n = ca.vertcat(inputs[5], inputs[6], inputs[1]), 2 * self.truth.n
-        parts = [ca.jacobian(part, state) for part in self._limited(inputs)]
-        blocks = [ca.densify(block) for J in parts for block in (J[:, :n], J[:, n:])]
-        results = ["tau_by_x", "tau_by_z", "z_rate_by_x", "z_rate_by_z"]
-        names = [*law_inputs(), "numbers"], results
-        return ca.Function("law_derivatives", inputs, blocks, *names, {"cse": True})
+
+        def make() -> ca.Function:
+            inputs = self._law_inputs()
+            state, n = ca.vertcat(inputs[5], inputs[6], inputs[1]), 2 * self.truth.n
+            parts = [ca.jacobian(part, state) for part in self._limited(inputs)]
+            blocks = [ca.densify(block) for J in parts for block in (J[:, :n], J[:, n:])]
+            results = ["tau_by_x", "tau_by_z", "z_rate_by_x", "z_rate_by_z"]
+            names = [*law_inputs(), "numbers"], results
+            return ca.Function("law_derivatives", inputs, blocks, *names, {"cse": True})
+
+        return share_law(f"derivatives in the loop {self.law_key}", make)
 
     @cached_property
     def law_numbers(self) -> Array:

@@ -26,6 +26,7 @@ from flexctl.model.files import (
     write_sealed,
 )
 from flexctl.model.law import (
+    INSTRUMENTS,
     FastLoop,
     FastWeights,
     Gains,
@@ -68,6 +69,7 @@ __all__ = [
     "CHOSEN_GAINS",
     "DESIGN_TABLES",
     "FACTOR",
+    "INSTRUMENTS",
     "METHODS",
     "TWIST",
     "UNIFORM",

@@ -37,7 +37,7 @@ def history(tuning: Tuning, command: str) -> Iterator[str]:
         unseen = tuning.unseen
         yield (
             f"Limits are kept on {unseen.met} of {unseen.n} arms that tuning had not seen; the "
-            f"worst: {arm_words(unseen.worst)}."
+            f"worst: {arm_words(tuning, unseen.worst)}."
         )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.errors import InputError
-from flexctl.model import Design, design_value, has_number, nearest
+from flexctl.model import INSTRUMENTS, Design, design_value, has_number, nearest
 
 Bounds = tuple[float, float] | str | None
 """Least and greatest value; or such text, ``"10:2000"`` or, as factors, ``"*0.1:*10"``."""
@@ -184,7 +184,9 @@ def _numbers_below(design: Design, key: str) -> list[str]:
     """Keys of the numbers and arrays of a table that can be tuned; the key itself of a number."""
     value = design_value(design, key)
     if isinstance(value, Mapping):
-        names = [name for name in value if name not in _NOT_TUNED]
+        unread = [one for one in INSTRUMENTS if one not in design.instruments]
+        left_out = (*_NOT_TUNED, *(unread if key == "observer.noise" else ()))
+        names = [name for name in value if name not in left_out]
         return [own for name in names for own in _numbers_below(design, f"{key}.{name}")]
     return [key] if has_number(value) else []
 

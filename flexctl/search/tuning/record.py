@@ -19,12 +19,26 @@ from flexctl.verdict import Evaluation
 
 @dataclass(frozen=True, kw_only=True)
 class Constraint:
-    """A limit and what became of it: value of the metric on the arm where it is worst."""
+    """A limit and what became of it, on the arm where it is worst.
+
+    Attributes
+    ----------
+    requirement
+        The limit.
+    before, value
+        Of the metric, before and after.
+    met
+        Whether it is kept on all arms.
+    violation
+        Relative to the limit, 0 where it is kept; of a settling time log(e/band) of the largest tip
+        error e after the limit.
+    """
 
     requirement: Requirement
     before: float
     value: float
     met: bool
+    violation: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,9 +98,9 @@ class Tuning(Summary):
         Verdicts on them, on the nominal arm.
     values
         By name of a free number its values before and after.
-    free, untied, over
+    free, untied, over, scaled
         Free numbers with their bounds; whether equal gains may become different; by key how the
-        true arm varies.
+        true arm varies, and keys of arms whose values are factors of what the file has.
     objective, objective_before, objective_after
         What was minimised, and its values on the arm where it is worst.
     constraints
@@ -136,6 +150,7 @@ class Tuning(Summary):
     free: tuple[FreeNumber, ...] = field(repr=False)
     untied: bool
     over: Mapping[str, Spec] = field(repr=False)
+    scaled: frozenset[str] = field(repr=False)
     objective: Objective
     objective_before: float
     objective_after: float

@@ -239,6 +239,7 @@ class Rounds:
             free=problem.free.numbers,
             untied=self.asked.untied,
             over=self.asked.specs,
+            scaled=study.scaled,
             objective=problem.objective,
             objective_before=first.objective,
             objective_after=best.objective,
@@ -321,7 +322,13 @@ def _constraint(k: int, problem: Problem, first: _Judged, best: _Judged) -> Cons
         return worst(one.key, row.metrics)
 
     met = all(arm.violations[k] <= _KEPT and not arm.failed for arm in best.arms)
-    return Constraint(requirement=one, before=value(first), value=value(best), met=met)
+    return Constraint(
+        requirement=one,
+        before=value(first),
+        value=value(best),
+        met=met,
+        violation=max(arm.violations[k] for arm in best.arms),
+    )
 
 
 def _corners(problem: Problem) -> list[dict[str, float]]:

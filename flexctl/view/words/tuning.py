@@ -105,11 +105,14 @@ def limit_text(one: Constraint, units: Mapping[str, str] = UNITS) -> str:
     return f"{text} on the nominal arm" if requirement.nominal else text
 
 
-def arm_words(arm: Mapping[str, float]) -> str:
-    """Name an arm by the numbers in which it differs."""
+def arm_words(tuning: Tuning, arm: Mapping[str, float]) -> str:
+    """Name an arm by the numbers in which it differs, factors with a star."""
     if not arm:
         return "the nominal arm"
-    return ", ".join(f"{key.removeprefix('truth.')} = {x:.4g}" for key, x in arm.items())
+    return ", ".join(
+        f"{key.removeprefix('truth.')} = {'*' if key in tuning.scaled else ''}{x:.4g}"
+        for key, x in arm.items()
+    )
 
 
 def _gained(tuning: Tuning) -> str:
@@ -130,7 +133,8 @@ def _gained(tuning: Tuning) -> str:
             f"{name} {now}{where}."
         )
     if objective.metric == _SETTLING:
-        first = f"{tuning.tuned.name} settles in {now} (was {was}){where}"
+        settles = f"settles in {now}" if np.isfinite(tuning.objective_after) else "never settles"
+        first = f"{tuning.tuned.name} {settles} (was {was}){where}"
     else:
         first = f"{tuning.tuned.name}: {name} {now} (was {was}){where}"
     if tuning.feasible:
@@ -167,7 +171,12 @@ def _limits(tuning: Tuning) -> Iterator[str]:
 def _lost(one: Constraint, units: Mapping[str, str]) -> str:
     key = one.requirement.key
     value = metric_value(key, one.value, units)
-    return f"{metric_name(key)} {value}, to be {limit_text(one, units)}"
+    late = ""
+    if key == _SETTLING and np.isfinite(one.violation):
+        late = (
+            f" (after that its tip error is up to {figure(np.exp(one.violation))} times the band)"
+        )
+    return f"{metric_name(key)} {value}, to be {limit_text(one, units)}{late}"
 
 
 def _short(one: Constraint, units: Mapping[str, str]) -> str:
@@ -232,7 +241,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def _unseen(tuning: Tuning, unseen: Unseen) -> Iterator[str]:
-    worst, arms = arm_words(unseen.worst), counted(unseen.n, "arm")
+    worst, arms = arm_words(tuning, unseen.worst), counted(unseen.n, "arm")
     name = objective_name(tuning.objective)
     value = objective_value(tuning.objective, unseen.objective, units_for(tuning.after))
     if unseen.met == unseen.n:
