@@ -116,7 +116,7 @@ def ours(problem: Problem) -> tuple[float, float, int, Array]:
     first = abs(problem.value(problem.point(start, slopes=False)))
     unit = first if 0 < first < np.inf else 1.0
     goal = problem.of_eigenvalues
-    problem = replace(problem, scale=unit, of_eigenvalues=goal and replace(goal, rate=unit))
+    problem = replace(problem, scale=unit, of_eigenvalues=goal and replace(goal, scale=unit))
     merit(problem, start)  # what is derived and compiled once
     begin = time.perf_counter()
     found = Search(problem, evaluations=200).run(start)

@@ -381,7 +381,7 @@ class Point:
         return here / scale, np.array(slopes).reshape(-1, len(here)).T / scale
 
     def differs(self) -> Array:
-        """Whether any matrix or run differs at each neighbour (n,)."""
+        """Whether any matrix, run or metric that was asked for differs at each neighbour (n,)."""
         found = []
         for there, _ in self.neighbours:
             moved = any(
@@ -390,12 +390,16 @@ class Point:
             ran = any(
                 not np.array_equal(run.q, there.run(arm).q) for arm, run in self._runs.items()
             )
-            found.append(moved or ran)
+            judged = any(
+                known != there.metrics(arm, list(known)) for arm, known in self._metrics.items()
+            )
+            found.append(moved or ran or judged)
         return np.array(found)
 
     def _differences(self, values: Callable[[Point], Array]) -> tuple[Array, Array]:
         here = values(self)
-        slopes = [(values(there) - here) / step for there, step in self.neighbours]
+        with np.errstate(invalid="ignore"):  # what nothing limits, here and there
+            slopes = [(values(there) - here) / step for there, step in self.neighbours]
         with np.errstate(invalid="ignore"):
             found = np.array(slopes).reshape(-1, len(here)).T
         return here, np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)

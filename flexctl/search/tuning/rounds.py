@@ -142,10 +142,12 @@ class Rounds:
         here = self.problem.point(start)
         try:
             here.eigenvalues()
-            here.objective()
+            values, _ = here.objective()
             here.limits()
+            if not np.isfinite(values).all():  # there is nothing to compare
+                return
             moves = here.differs()
-        except LostError:  # nothing to compare
+        except LostError:
             return
         for one, moved in zip(self.problem.free.numbers, moves, strict=True):
             if not moved:

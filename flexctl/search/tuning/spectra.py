@@ -18,7 +18,8 @@ from flexctl.loop import ClosedLoop, LinearLoop, eigenvectors, linearise_loop, o
 _WINDOW = 0.2  # below the largest value: eigenvalues that may become the largest nearby
 _MOST = 8  # eigenvalues of one matrix
 _VANISHED = 1e-12  # multipliers below this are those of delays
-SLACK = 1e-7  # by which eigenvalues are kept from the limit of stability, relative to their size
+_FAINT = 1e-6  # damping ratio of modes that are hardly damped
+SLACK = 2e-9  # by which eigenvalues are kept from the limit of stability, relative to their size
 
 
 @dataclass(frozen=True)
@@ -51,39 +52,46 @@ class SpectralLimit:
     Attributes
     ----------
     kind
-        "abscissa": Re lambda <= limit; "damping": -Re lambda >= limit |lambda|; "stable".
+        "abscissa": Re lambda <= limit; "damping": -Re lambda >= limit |lambda|; "stable", measured
+        by asinh of the damping ratio, as undamped arms have ratios of 1e-7 beside others of 0.1.
     limit
         [1/s] or [-].
-    rate
-        Rate [1/s] beside which others are small.
+    scale
+        Of the measure: [1/s], for a damping ratio [-].
     cases
         Where.
     """
 
     kind: str
     limit: float
-    rate: float
+    scale: float
     cases: tuple[Case, ...] = field(repr=False)
 
     def measure(self, values: ComplexArray) -> Array:
         """Return for eigenvalues (N,) [rad/s] what is to be at most zero [-]."""
         if self.kind == "damping":
-            return self.limit + values.real / _size(values)
+            return (self.limit + values.real / _size(values)) / self.scale
         if self.kind == "abscissa":
-            return (values.real - self.limit) / self._unit
-        return values.real / np.hypot(np.abs(values), self.rate) + SLACK
+            return (values.real - self.limit) / self.scale
+        return self._stretched(values.real / np.hypot(np.abs(values), self.scale) + SLACK)
 
     def slope(self, values: ComplexArray, slopes: ComplexArray) -> Array:
         """Return derivatives (k, n) of the measure from those of eigenvalues (k,), (k, n)."""
         if self.kind == "abscissa":
-            return slopes.real / self._unit
-        size = _size(values) if self.kind == "damping" else np.hypot(np.abs(values), self.rate)
+            return slopes.real / self.scale
+        damping = self.kind == "damping"
+        size = _size(values) if damping else np.hypot(np.abs(values), self.scale)
         growth = (np.conj(values)[:, None] * slopes).real / size[:, None]
-        return (slopes.real - values.real[:, None] * growth / size[:, None]) / size[:, None]
+        moved = (slopes.real - values.real[:, None] * growth / size[:, None]) / size[:, None]
+        if damping:
+            return moved / self.scale
+        ratios = values.real / np.hypot(np.abs(values), self.scale) + SLACK
+        return moved / (np.hypot(ratios, _FAINT) * np.arcsinh(1 / _FAINT))[:, None]
 
-    @property
-    def _unit(self) -> float:
-        return max(abs(self.limit), self.rate)
+    @staticmethod
+    def _stretched(ratios: Array) -> Array:
+        """Map damping ratios to -1 .. 1 such that those of hardly damped modes differ too."""
+        return np.arcsinh(ratios / _FAINT) / np.arcsinh(1 / _FAINT)
 
 
 def _size(values: ComplexArray) -> Array:

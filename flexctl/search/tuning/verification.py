@@ -33,6 +33,7 @@ from flexctl.verdict import (
 )
 
 _BEYOND = 1e-4  # by which ranges of errors are exceeded, relative to them
+_LEAST_DAMPING = 1e-3  # damping ratio relative to which smaller limits are measured
 _SLIGHT = 1e-6  # violation of a settling time that is too long between two samples
 _WATCHED = 3  # poses of the motion that are watched from the beginning
 
@@ -46,14 +47,17 @@ def spectral_limits(
     `is_spectral`, in their order.
     """
     every = tuple(Case(arm=arm) for arm in range(arms))
-    found = [SpectralLimit(kind="stable", limit=0.0, rate=rate, cases=every)]
+    found = [SpectralLimit(kind="stable", limit=0.0, scale=rate, cases=every)]
     for one in requirements:
         if not is_spectral(one):
             continue
         kind = OF_EIGENVALUES.get(one.key, "stable")
         own = range(1 if one.nominal else arms)
         cases = tuple(case for arm in own for case in _watched(loop, one, arm))
-        found.append(SpectralLimit(kind=kind, limit=one.limit.value, rate=rate, cases=cases))
+        least = {"abscissa": rate, "damping": _LEAST_DAMPING}.get(kind)
+        scale = rate if least is None else max(abs(one.limit.value), least)
+        limit = one.limit.value
+        found.append(SpectralLimit(kind=kind, limit=limit, scale=scale, cases=cases))
     return tuple(found)
 
 
@@ -85,7 +89,7 @@ def spectral_objective(
     one = Requirement(limit=Limit(key=key, least=False, value=0.0), nominal=objective.nominal)
     own = range(1 if objective.nominal else arms)
     cases = tuple(case for arm in own for case in _watched(loop, one, arm, poses=N_PATH))
-    return SpectralLimit(kind=OF_EIGENVALUES[key], limit=0.0, rate=scale, cases=cases)
+    return SpectralLimit(kind=OF_EIGENVALUES[key], limit=0.0, scale=scale, cases=cases)
 
 
 def _gain(arm: int, joint: int, m: int, factor: complex) -> Case:

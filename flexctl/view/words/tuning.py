@@ -83,7 +83,9 @@ def objective_value(objective: Objective, value: float, units: Mapping[str, str]
     key = objective.metric
     if key is None or objective.sums[0][key] != 1:
         return figure(value, 4) if np.isfinite(value) else "none"
-    return metric_value(key, -value if key in MORE_IS_BETTER else value, units)
+    if key in MORE_IS_BETTER:  # of what is not computed or has no loop the objective is infinite
+        return "not known" if value == np.inf else metric_value(key, -value, units)
+    return metric_value(key, value, units)
 
 
 def objective_name(objective: Objective) -> str:
