@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import inspect
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic_core import PydanticSerializationError
 
 from flexctl.checks import Array
 from flexctl.control import design_controller
@@ -16,16 +20,18 @@ from flexctl.loop import ClosedLoop, Setup, close_around
 from flexctl.model import (
     DESIGN_TABLES,
     FACTOR,
+    METHODS,
     Arm,
     BasisChoice,
     Design,
     apply_settings,
     build,
     design_value,
+    load_method,
     unit_of,
     with_value,
 )
-from flexctl.plant import Plant, ShapeChange, known_numbers
+from flexctl.plant import Plant, ShapeChange, known_numbers, record_digest, source_digest
 from flexctl.search.ledger import Row
 from flexctl.search.samples import Variation
 from flexctl.simulation import compile_verdict
@@ -37,6 +43,35 @@ _KEPT = 8  # loops of a process
 
 Values = Mapping[str, float]
 Units = Mapping[str, Mapping[str, Any]]
+
+
+def study_digest(
+    setup: Setup, designs: Sequence[Design], design_basis: BasisChoice | None, *more: Any
+) -> str:
+    """Digest of all that a study is made of: files that designs name and sources included.
+
+    Raises InputError where a design has a function, of which there is no digest.
+    """
+    arms = setup.design_arm, setup.true_arm, setup.truth_basis
+    made_of = [(one, *map(_content, (one.reference_file, one.matrix_file))) for one in designs]
+    methods = [_source(one.method) for one in designs]
+    try:
+        return record_digest(source_digest(), arms, made_of, methods, design_basis, *more)
+    except PydanticSerializationError as error:
+        raise InputError("designs: expected all that files hold, got one of functions") from error
+
+
+def _content(path: Path | None) -> str | None:
+    """Digest of a file that a design names."""
+    return None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _source(method: str) -> str | None:
+    """Source of a method that is not of this package."""
+    if method in METHODS:
+        return None
+    module = inspect.getmodule(load_method(method))
+    return module and inspect.getsource(module)
 
 
 def is_rebuilt(shapes: str) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import os
 import time
 import warnings
@@ -15,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic_core import PydanticSerializationError
 
 from flexctl import checks
 from flexctl.checks import Array
@@ -23,23 +20,21 @@ from flexctl.errors import FlexctlWarning, InputError
 from flexctl.loop import Setup, ShapesChoice
 from flexctl.model import (
     DESIGN_TABLES,
-    METHODS,
     Arm,
     BasisChoice,
     Design,
     check_design,
     load_design,
-    load_method,
     load_model,
     nearest,
 )
-from flexctl.plant import ShapeChange, record_digest, source_digest
+from flexctl.plant import ShapeChange
 from flexctl.records import Summary
 from flexctl.search.cluster import Cluster
 from flexctl.search.ledger import Ledger, Row
 from flexctl.search.limits import Limit, read_limit
 from flexctl.search.samples import Points, Spec, Variation, make_points
-from flexctl.search.study import Study, is_rebuilt
+from flexctl.search.study import Study, is_rebuilt, study_digest
 from flexctl.verdict import LINEAR, MORE_IS_BETTER, UNITS, require_motion
 
 MANY = 1_000_000  # points that are judged without being asked for twice
@@ -270,14 +265,8 @@ def sweep(
     setup = Setup.of(arm, design_basis or sets[0].basis, true_arm=true_arm, truth_basis=truth_basis)
     full = not set(wanted) <= set(LINEAR)
     rebuilt = is_rebuilt(shapes)
-    arms = setup.design_arm, setup.true_arm, setup.truth_basis
-    made_of = [(one, *map(_content, (one.reference_file, one.matrix_file))) for one in sets]
-    methods = [_source(one.method) for one in sets]
-    facts = source_digest(), arms, made_of, methods, design_basis, points.variations, points.samples
-    try:
-        content = record_digest(*facts, rebuilt, full)
-    except PydanticSerializationError as error:
-        raise InputError("designs: expected all that files hold, got one of functions") from error
+    varied = points.variations, points.samples, rebuilt, full
+    content = study_digest(setup, sets, design_basis, *varied)
     study = Study(
         setup=setup,
         designs=sets,
@@ -317,19 +306,6 @@ def sweep(
             rate=rate,
             jobs=len(cluster.workers) if cluster else jobs,
         )
-
-
-def _content(path: Path | None) -> str | None:
-    """Digest of a file that a design names."""
-    return None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _source(method: str) -> str | None:
-    """Source of a method that is not of this package."""
-    if method in METHODS:
-        return None
-    module = inspect.getmodule(load_method(method))
-    return module and inspect.getsource(module)
 
 
 def _cores() -> int:

@@ -19,7 +19,7 @@ from flexctl.verdict.named_metrics import (
     linear_metrics,
     metrics,
 )
-from flexctl.verdict.partial_verdicts import linear_poses_metrics, run_metrics
+from flexctl.verdict.partial_verdicts import OF_RUNS, linear_poses_metrics, run_metrics
 from flexctl.verdict.performance import find_no_rest, judge_residual, run_times
 from flexctl.verdict.reasons import Reason, find_reasons, not_computed, unstable_orders
 from flexctl.verdict.stability import Stability
@@ -29,6 +29,7 @@ __all__ = [
     "LINEAR",
     "MORE_IS_BETTER",
     "NO_LIMIT_DB",
+    "OF_RUNS",
     "TOLERANCE",
     "UNITS",
     "Comparison",

@@ -15,7 +15,8 @@ from flexctl.verdict.performance import find_no_rest, judge_effort, judge_residu
 from flexctl.verdict.sampling_rate import smallest_sampling_rate
 from flexctl.verdict.stability import judge_stability
 
-_RUN = ("tracking.", "residual.", "effort.")
+OF_RUNS = ("tracking.", "residual.", "effort.")
+"""How names of metrics of a run begin."""
 _RATE = "margins.min_sampling_rate"
 
 
@@ -28,7 +29,7 @@ def run_metrics(run: Trajectory, loop: ClosedLoop) -> dict[str, Metric]:
         residual=None if find_no_rest(controller) else judge_residual(run, controller),
         effort=judge_effort(run),
     )
-    return {key: value for key, value in metrics(judged).items() if key.startswith(_RUN)}
+    return {key: value for key, value in metrics(judged).items() if key.startswith(OF_RUNS)}
 
 
 def linear_poses_metrics(loop: ClosedLoop, keys: Sequence[str]) -> dict[str, Metric]:

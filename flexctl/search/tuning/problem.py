@@ -25,11 +25,10 @@ from flexctl.search.tuning.requirements import (
 from flexctl.search.tuning.runs import PEAKED, Peaks
 from flexctl.search.tuning.spectra import Case, SpectralLimit, case_matrix, spectral_pieces
 from flexctl.simulation import Tolerance, Trajectory, compile_verdict, simulate
-from flexctl.verdict import Metric, linear_poses_metrics, run_metrics, run_times
+from flexctl.verdict import OF_RUNS, Metric, linear_poses_metrics, run_metrics, run_times
 
 STEP = 2e-5  # of the scales, over which matrices and runs are compared
 _TOLERANCE = Tolerance.of(1e-7)  # of runs: derivatives are then accurate to 1e-3
-_RUN = ("tracking.", "residual.", "effort.")
 _NO_LIMIT = -1.0  # of what nothing limits
 
 RunFailed = (ComputationError, DesignError, InputError, ArithmeticError, ValueError)
@@ -284,7 +283,7 @@ class Point:
         """Return some metrics of an arm."""
         known = self._metrics.setdefault(arm, {})
         missing = [key for key in keys if key not in known]
-        ran = [key for key in missing if key.startswith(_RUN)]
+        ran = [key for key in missing if key.startswith(OF_RUNS)]
         try:
             if ran:
                 known |= run_metrics(self.run(arm), self.loop(arm))

@@ -10,9 +10,8 @@ import numpy as np
 
 from flexctl.loop import ClosedLoop, Setup, ShapesChoice
 from flexctl.model import Arm, BasisChoice, Design, check_design
-from flexctl.plant import record_digest, source_digest
 from flexctl.search.samples import Spec, Variation, read_variation
-from flexctl.search.study import Study, is_rebuilt
+from flexctl.search.study import Study, is_rebuilt, study_digest
 from flexctl.search.tuning.free_numbers import Bounds, read_free
 from flexctl.search.tuning.problem import Problem
 from flexctl.search.tuning.refusals import (
@@ -54,7 +53,6 @@ def read_problem(
         for key, spec in (over or {}).items()
     )
     rebuilt = is_rebuilt(shapes)
-    arms = setup.design_arm, setup.true_arm, setup.truth_basis
     study = Study(
         setup=setup,
         designs=(design,),
@@ -62,7 +60,7 @@ def read_problem(
         variations=tuple(one.outline for one in variations),
         rebuilt=rebuilt,
         full=True,
-        content=record_digest(source_digest(), arms, design, design_basis, variations, rebuilt),
+        content=study_digest(setup, (design,), design_basis, variations, rebuilt),
     )
     study.check()
     loop = study.loop(0, {})
