@@ -15,6 +15,8 @@ _QUICKER = 0.8  # of the settling time that is reached: the next that is tried
 _FINE = 0.98  # of it: where this is not reached, the search ends
 _SAME = 1e-3  # relative change of a settling time that is none
 _ONE_AIM = 60  # evaluations that one settling time is given
+_PATIENCE = 8  # evaluations after which an aim that comes no nearer is given up
+_HOPELESS = 0.02  # of the distance to the aim: what is no nearer
 _STABILISING = 400  # evaluations of eigenvalues alone
 CLEARANCE = 1e-6  # by which limits are kept
 _STEP = 0.2  # of the scales: a step that is neither small nor large
@@ -108,7 +110,7 @@ class Search:
     def _stabilise(self, u: Array) -> Array | None:
         """Return a place where the limits of eigenvalues are kept, or violated least.
 
-        None where there is no loop.
+        Where that violates all limits together more than u does, u; None where there is no loop.
         """
 
         def eigenvalues(u: Array) -> Pieces:
@@ -123,7 +125,13 @@ class Search:
         if here <= 0:
             return u
         most = min(_STABILISING, 4 * self.left)
-        return self._minimise(eigenvalues, u, target=-CLEARANCE, evaluations=most).x
+        found = self._minimise(eigenvalues, u, target=-CLEARANCE, evaluations=most).x
+        return min((found, u), key=self._violation)
+
+    def _violation(self, u: Array) -> float:
+        """Violation of all limits, infinite where the loop is not stable."""
+        pieces = self.problem.at(u, slopes=False)
+        return pieces.violation if np.isfinite(pieces.objective) else np.inf
 
     def _functions(self, problem: Problem) -> Callable[[Array], Pieces]:
         def functions(u: Array) -> Pieces:
@@ -184,12 +192,16 @@ class Search:
         target: float = -np.inf,
         evaluations: int,
     ) -> Minimum:
-        before, n = self._count, len(u)
+        before, n, reached = self._count, len(u), list[float]()
 
         def tell(progress: Progress) -> bool:
             self._count = before + progress.evaluations
             self._note(progress)
-            return False
+            reached.append(progress.objective)
+            if not np.isfinite(target) or progress.violation > 0 or len(reached) <= _PATIENCE:
+                return False
+            fallen = reached[-1 - _PATIENCE] - reached[-1]
+            return fallen < _HOPELESS * (reached[-1] - target)
 
         found = minimise(
             functions,
