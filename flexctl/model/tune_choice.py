@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from annotated_types import MinLen
+from annotated_types import Ge, Le, MinLen
 from pydantic import BeforeValidator
 
 from flexctl.model.record import NOTHING, Faults, Flag, Number, Record, RefusalError, Text
@@ -56,6 +56,7 @@ def _how(value: object) -> object:
 
 Free = Annotated[Mapping[Text, Bounds], MinLen(1), BeforeValidator(_free)]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_texts)]
+Share = Annotated[Number, Ge(0.5), Le(1)]
 Over = Annotated[Mapping[Text, Text | Number | tuple[Number, ...]], BeforeValidator(_how)]
 
 
@@ -64,13 +65,15 @@ class TuneChoice(Record):
 
     `free`: bounds by key of numbers of this file. `minimise`: a metric or a weighted sum, or
     several of which the greatest counts. `subject_to`: limits of metrics. `over`: how numbers of
-    the true arm vary, by key. `untied`: whether equal gains may become different.
+    the true arm vary, by key. `quantile`: share of these arms on which limits are kept. `untied`:
+    whether equal gains may become different.
     """
 
     free: Free | None = None
     minimise: Texts | None = None
     subject_to: Texts | None = None
     over: Over | None = None
+    quantile: Share | None = None
     untied: Flag = False
 
     def _faults(self) -> Faults:

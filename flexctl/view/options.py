@@ -296,6 +296,12 @@ class TuneOptions(VariedOptions):
         "How the true arm varies, as of sweep --truth-vary; limits and objective are then of the "
         "worst arm (repeatable).",
     )
+    quantile: float | None = _option(
+        "--quantile",
+        "Q",
+        "With --over, keep limits on this share of the arms instead of all.",
+        type=click.FloatRange(min=0.5, max=1),
+    )
     untied: bool = _flag("--untied", "Let gains that are equal become different.")
     against: str | None = _option(
         "--against",

@@ -8,7 +8,7 @@ from pathlib import Path
 from flexctl.model import design_text
 from flexctl.search import Constraint, Tuning, tuned_design
 from flexctl.view.words.metrics import metric_value, units_for
-from flexctl.view.words.tuning import arm_words, counted, limit_text, objective_value
+from flexctl.view.words.tuning import arm_words, counted, limit_text, objective_value, on_arms
 
 
 def tuned_text(tuning: Tuning, path: Path, command: str = "") -> str:
@@ -32,7 +32,8 @@ def history(tuning: Tuning, command: str) -> Iterator[str]:
     yield from (_limit(one, units) for one in tuning.constraints)
     more = " (interrupted)" if tuning.interrupted else ""
     arms = counted(len(tuning.judged_on), "arm")
-    yield f"{counted(tuning.evaluations, 'evaluation')}{more}; judged on {arms}."
+    share = f", limits to be kept {on_arms(tuning)}" if tuning.quantile is not None else ""
+    yield f"{counted(tuning.evaluations, 'evaluation')}{more}; judged on {arms}{share}."
     if tuning.unseen:
         unseen = tuning.unseen
         yield (

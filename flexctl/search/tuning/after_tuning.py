@@ -40,6 +40,8 @@ def _asked(tuning: Tuning) -> TuneChoice:
     }
     if tuning.over:
         asked["over"] = dict(tuning.over)
+    if tuning.quantile is not None:
+        asked["quantile"] = tuning.quantile
     if tuning.untied:
         asked["untied"] = True
     return TuneChoice.model_validate(asked)

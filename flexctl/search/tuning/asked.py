@@ -11,6 +11,7 @@ from flexctl.search.samples import Spec, Variation
 from flexctl.search.tuning.free_numbers import Bounds
 
 _MOST = 1_000_000
+_LEAST_SHARE = 0.5  # of arms on which limits are kept
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +23,7 @@ class Asked:
     subject_to: Sequence[str] | None
     over: Mapping[str, Spec | Variation]
     untied: bool
+    quantile: float | None = None
 
     @property
     def specs(self) -> dict[str, Spec]:
@@ -48,6 +50,7 @@ def asked_of(
     over: Mapping[str, Spec | Variation] | None,
     *,
     untied: bool,
+    quantile: float | None = None,
 ) -> Asked:
     """Return what is asked for; each of a design's table `tune` counts where it is not given."""
     own = design.tune or TuneChoice()
@@ -57,13 +60,25 @@ def asked_of(
     for key in over:
         if key.split(".")[0] in DESIGN_TABLES:
             raise InputError(f"over: expected numbers of the arm, got {key} of the design")
+    quantile = own.quantile if quantile is None else quantile
+    if quantile is not None:
+        _check_quantile(quantile, over)
     return Asked(
         free=free or own.free or (),
         minimise=own.minimise if minimise is None else minimise,
         subject_to=own.subject_to if subject_to is None else subject_to,
         over=over,
         untied=untied or own.untied,
+        quantile=None if quantile == 1 else quantile,
     )
+
+
+def _check_quantile(quantile: object, over: Mapping[str, object]) -> None:
+    number = isinstance(quantile, int | float) and not isinstance(quantile, bool)
+    if not number or not _LEAST_SHARE <= quantile <= 1:
+        raise InputError(f"quantile: expected a share in {_LEAST_SHARE} .. 1, got {quantile!r}")
+    if not over:
+        raise InputError("quantile: expected numbers of the arm that vary (over), got none")
 
 
 def check_effort(**numbers: int | None) -> None:

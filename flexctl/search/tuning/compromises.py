@@ -124,6 +124,7 @@ def trade_off(
     points: int = POINTS,
     subject_to: Sequence[str] | None = None,
     over: Mapping[str, Any] | None = None,
+    quantile: float | None = None,
     untied: bool = False,
     progress: Callable[[int, Step], None] | None = None,
     **how: Any,
@@ -136,7 +137,7 @@ def trade_off(
 
     Parameters
     ----------
-    arm, design, free, minimise, subject_to, over, untied
+    arm, design, free, minimise, subject_to, over, quantile, untied
         As of `tune`.
     against
         The other metric; of one of which more is better, the opposite is minimised.
@@ -166,9 +167,14 @@ def trade_off(
     """
     _check_points(points)
     design = load_design(design)
-    asked = asked_of(design, free, minimise, subject_to, over, untied=untied)
+    asked = asked_of(design, free, minimise, subject_to, over, untied=untied, quantile=quantile)
     second = _read_against(against, asked.minimise)
-    common = {"over": asked.over, "untied": asked.untied, **how}
+    common = {
+        "over": asked.over,
+        "quantile": asked.quantile,
+        "untied": asked.untied,
+        **how,
+    }
     work = _Front(arm, asked.free, common, second, progress)
     work.begin = time.monotonic()
     work.ends(design, asked.minimise, asked.subject_to)

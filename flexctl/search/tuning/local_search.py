@@ -24,11 +24,15 @@ _STEP = 0.2  # of the scales: a step that is neither small nor large
 
 @dataclass(frozen=True)
 class Step:
-    """Where a search is: evaluations, objective in its unit, violation relative to its limit."""
+    """Where a search is: evaluations, objective in its unit, violation relative to its limit.
+
+    `worst`: the limit that is violated most; empty where it is stability.
+    """
 
     evaluations: int
     objective: float
     violation: float
+    worst: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +80,7 @@ class Search:
         self.tell: Callable[[Step], None] | None = None
         self._count = 0
         self._last: Point | None = None
+        self._worst = ""
 
     @property
     def evaluated(self) -> int:
@@ -136,7 +141,10 @@ class Search:
     def _functions(self, problem: Problem) -> Callable[[Array], Pieces]:
         def functions(u: Array) -> Pieces:
             self._last = problem.point(u)
-            return problem.judged(self._last)[0]
+            pieces, owners = problem.judged(self._last)
+            worst = owners[int(pieces.constraints.argmax())]
+            self._worst = str(problem.requirements[worst]) if worst >= 0 else ""
+            return pieces
 
         return functions
 
@@ -228,7 +236,7 @@ class Search:
         if here is not None and np.array_equal(here.u, progress.x):
             value = self.problem.value(here)
         if np.isfinite(value):
-            self.history.append(Step(self._count, value, progress.violation))
+            self.history.append(Step(self._count, value, progress.violation, self._worst))
         if self.tell and self.history:
             self.tell(replace(self.history[-1], evaluations=self._count))
 

@@ -14,6 +14,7 @@ from flexctl.loop import ClosedLoop
 from flexctl.robustness import with_free_stiffness
 from flexctl.search.nonsmooth import Pieces
 from flexctl.search.study import Study
+from flexctl.search.tuning.arms import ArmSet
 from flexctl.search.tuning.free_numbers import FreeNumbers
 from flexctl.search.tuning.requirements import (
     SETTLING,
@@ -65,6 +66,8 @@ class Problem:
         Settling time [s] that is tried, where that is the objective.
     runs_on
         Arms on which the run must not fail, by index, beside those that limits are of.
+    possible
+        All arms that there may be.
     """
 
     study: Study
@@ -77,6 +80,7 @@ class Problem:
     scale: float = 1.0
     aim: float | None = None
     runs_on: frozenset[int] = field(default_factory=frozenset)
+    possible: ArmSet = field(default_factory=ArmSet, repr=False)
 
     @property
     def settles(self) -> bool:

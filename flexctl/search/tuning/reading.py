@@ -12,6 +12,7 @@ from flexctl.loop import ClosedLoop, Setup, ShapesChoice
 from flexctl.model import Arm, BasisChoice, Design, check_design
 from flexctl.search.samples import Spec, Variation, read_variation
 from flexctl.search.study import Study, is_rebuilt, study_digest
+from flexctl.search.tuning.arms import ArmSet
 from flexctl.search.tuning.free_numbers import Bounds, read_free
 from flexctl.search.tuning.problem import Problem
 from flexctl.search.tuning.refusals import (
@@ -76,6 +77,7 @@ def read_problem(
         objective=objective,
         requirements=requirements,
         spectral=(),
+        possible=ArmSet(variations=variations),
     )
     return watched_over(problem, ({},))
 

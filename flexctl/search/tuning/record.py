@@ -74,7 +74,7 @@ class Unseen:
     violation
         There, relative to the limit.
     objective
-        There.
+        On the arm where it is worst; of a quantile on that share of the arms.
     """
 
     n: int
@@ -101,6 +101,9 @@ class Tuning(Summary):
     free, untied, over, scaled
         Free numbers with their bounds; whether equal gains may become different; by key how the
         true arm varies, and keys of arms whose values are factors of what the file has.
+    quantile
+        Share of these arms on which the limits are kept and the objective is reached; None where
+        it is all of them.
     objective, objective_before, objective_after
         What was minimised, and its values on the arm where it is worst.
     constraints
@@ -150,6 +153,7 @@ class Tuning(Summary):
     free: tuple[FreeNumber, ...] = field(repr=False)
     untied: bool
     over: Mapping[str, Spec] = field(repr=False)
+    quantile: float | None = field(repr=False)
     scaled: frozenset[str] = field(repr=False)
     objective: Objective
     objective_before: float

@@ -10,10 +10,17 @@ from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.loop import ClosedLoop
 from flexctl.model import Design
 from flexctl.search.tuning.free_numbers import FreeNumbers
-from flexctl.search.tuning.requirements import SETTLING, Objective, Requirement
+from flexctl.search.tuning.requirements import OF_EIGENVALUES, SETTLING, Objective, Requirement
 from flexctl.verdict import MORE_IS_BETTER, find_no_rest
 
 _NO_LIMIT_OF = ("stability.stable",)  # the loop is to be stable in any case
+_RANGES = {
+    "stability.min_damping_ratio": (-1.0, 1.0),
+    "margins.phase_deg": (0.0, 180.0),
+    "margins.disk": (0.0, 2.0),
+    "stiffness.exact.alpha_lower": (-1.0, 0.0),
+    "stiffness.exact.path_alpha_lower": (-1.0, 0.0),
+}  # least and greatest value that a metric can have; of others 0 and any
 
 
 def require_gains(design: Design) -> None:
@@ -46,9 +53,19 @@ def check_metrics(
         if not one.limit.least and _is_margin(one.key):
             expected = f"{one.key} >= NUMBER, as more of it is better"
             raise InputError(f"subject_to: expected {expected}, got {one}")
+        _check_value(one)
         if one.torque_limits and not np.isfinite(loop.torque_limit).any():
             why = "no joint of the arm has a torque limit"
         _refuse("subject_to", str(one), why)
+
+
+def _check_value(one: Requirement) -> None:
+    """Refuse a limit that no loop can keep, such as a negative settling time."""
+    least, most = _RANGES.get(one.key, (-np.inf if one.key in OF_EIGENVALUES else 0.0, np.inf))
+    value = one.limit.value
+    if value > most if one.limit.least else value < least:
+        ends = f"at most {most:g}" if one.limit.least else f"at least {least:g}"
+        raise InputError(f"subject_to: expected a value of {ends}, got {one}")
 
 
 def check_bounds(loop: ClosedLoop, numbers: FreeNumbers) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import product
+from functools import cached_property, partial
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.model import Design
 from flexctl.parallel import in_parallel
-from flexctl.search.samples import Variation, make_points
 from flexctl.search.tuning.asked import Asked
 from flexctl.search.tuning.coarse_search import coarse_search
 from flexctl.search.tuning.eigenvalue_path import eigenvalue_path
@@ -39,33 +38,48 @@ _RELIEFS = 4  # limits that are given up, one at a time
 _RELIEF = 40  # evaluations of each
 _WORSE = 1e-3  # of the objective's scale, by which an arm that is not watched does worse
 _NEW_ARMS = 2  # that are watched after a round
-_CORNERS = 3  # numbers of arms up to which all corners are taken
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Judged:
-    """A place that is verified on several arms."""
+    """A place that is verified on several arms, of which a share counts."""
 
     u: Array
     arms: tuple[Verified, ...]
+    share: float = 1.0
+
+    @cached_property
+    def counted(self) -> tuple[Verified, ...]:
+        """The arms that count: the nominal one, and the best of the others up to the share."""
+        nominal = [one for one in self.arms if not one.arm]
+        others = [one for one in self.arms if one.arm]
+        if self.share < 1:
+            others.sort(key=_merit)
+            others = others[: ceil(round(self.share * len(others), 9))]
+        return (*nominal, *others)
 
     @property
     def violation(self) -> float:
-        return max(one.violation for one in self.arms)
+        return self.worst.violation
 
     @property
     def objective(self) -> float:
-        return max(one.objective for one in self.arms)
+        return max(one.objective for one in self.counted)
 
     @property
     def worst(self) -> Verified:
-        return max(self.arms, key=lambda one: (one.violation, one.objective))
+        return max(self.counted, key=_merit)
 
     @property
     def order(self) -> tuple[bool, float, float]:
         """Less is better: an objective at all, then violation, then objective."""
         violation = 0.0 if self.violation <= _KEPT else self.violation
         return not np.isfinite(self.objective), violation, self.objective
+
+
+def _merit(one: Verified) -> tuple[float, float]:
+    """Less is better: violation, then objective."""
+    return (0.0 if one.violation <= _KEPT else one.violation), one.objective
 
 
 class Rounds:
@@ -90,7 +104,10 @@ class Rounds:
         self.coarse = 0  # evaluations without derivatives, of coarse searches
         self.live: Search | None = None  # of this process
         self.interrupted = False
-        self.arms = [{}, *_corners(problem)]  # on which all is verified
+        share, possible = asked.quantile, problem.possible
+        others = possible.corners() if share is None else possible.sample(share, seed)
+        self.share = share or 1.0  # of these on which limits are to be kept
+        self.arms = [{}, *others]  # on which all is verified
 
     def run(self, unseen: int, begin: float) -> Tuning:
         """Search, verify, and search on with what was not watched."""
@@ -112,7 +129,7 @@ class Rounds:
                 self.candidates.append(self.live.best)
         judged = [self._judge(u, self.arms) for u in self.candidates]
         best = min(judged, key=lambda one: one.order)
-        others = _draw(self.problem, unseen, self.seed)  # none of which was learned from
+        others = self.problem.possible.draw(unseen, self.seed + _ROUNDS + 1)  # not learned from
         drawn = self._judge(best.u, others) if others else None
         return self._result(judged[0], best, drawn, begin)
 
@@ -127,12 +144,13 @@ class Rounds:
             judged = self._judge(found.u, self.arms)
             news = self._learn(judged)
             if judged.violation <= _KEPT and not news:
-                others = _draw(self.problem, unseen, self.seed + turn + 1)
+                others = self.problem.possible.draw(unseen, self.seed + turn + 1)
                 if not others:
                     return
                 drawn = self._judge(found.u, others)
                 news = self._learn(replace(drawn, arms=(*judged.arms, *drawn.arms)))
-                self.arms += [dict(arm) for arm in self.problem.arms if arm not in self.arms]
+                more = self.problem.arms if self.share == 1 else others if news else ()
+                self.arms += [dict(arm) for arm in more if arm not in self.arms]
             if not news:
                 return
             places = [found.u]
@@ -160,7 +178,7 @@ class Rounds:
         """Judge a place on arms, on all cores."""
         verdicts = self._all([partial(verdict_on, self.problem, u, arm) for arm in arms])
         found = [verified(self.problem, v, arm) for v, arm in zip(verdicts, arms, strict=True)]
-        return _Judged(u=u, arms=tuple(found))
+        return _Judged(u=u, arms=tuple(found), share=self.share)
 
     def _all(self, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
         return [task() for task in tasks] if self.alone else in_parallel(tasks)
@@ -180,7 +198,7 @@ class Rounds:
         Returns whether any is new.
         """
         before = self.problem
-        lost = [one for one in judged.arms if one.violation > _KEPT]
+        lost = [one for one in judged.counted if one.violation > _KEPT]
         lost.sort(key=lambda one: -one.violation)
         for one in lost[:_NEW_ARMS]:
             k = self._watch(one.arm)
@@ -188,8 +206,8 @@ class Rounds:
             self.problem = with_cases(self.problem, cases)
             if one.failed:
                 self.problem = replace(self.problem, runs_on=self.problem.runs_on | {k})
-        known = [one.objective for one in judged.arms if one.arm in self.problem.arms]
-        worst_arm = max(judged.arms, key=lambda one: one.objective)
+        known = [one.objective for one in judged.counted if one.arm in self.problem.arms]
+        worst_arm = max(judged.counted, key=lambda one: one.objective)
         reached = max(known, default=-np.inf)
         if worst_arm.objective > reached + _WORSE * self.problem.scale:
             self._watch(worst_arm.arm)
@@ -223,7 +241,7 @@ class Rounds:
         here, there = (problem.free.by_name(u) for u in (first.u, best.u))
         conflict, unseen = self._conflict(best), None
         if drawn is not None:
-            worst = drawn.worst
+            worst = max(drawn.arms, key=_merit)
             unseen = Unseen(
                 n=len(drawn.arms),
                 met=sum(one.violation <= _KEPT for one in drawn.arms),
@@ -241,6 +259,7 @@ class Rounds:
             free=problem.free.numbers,
             untied=self.asked.untied,
             over=self.asked.specs,
+            quantile=self.asked.quantile,
             scaled=study.scaled,
             objective=problem.objective,
             objective_before=first.objective,
@@ -258,8 +277,8 @@ class Rounds:
             shape_error=study.shape_error(),
             interrupted=self.interrupted,
             judged_on=tuple(one.arm for one in best.arms),
-            worst_before=worst_metrics(first.arms),
-            worst_after=worst_metrics(best.arms),
+            worst_before=worst_metrics(first.counted),
+            worst_after=worst_metrics(best.counted),
             eigenvalues=eigenvalue_path(problem, first.u, best.u),
         )
 
@@ -274,7 +293,7 @@ class Rounds:
         if best.violation <= _KEPT or self.interrupted or not self.founds:
             return ()
         shares = min(self.founds, key=_order).multipliers
-        violated = [k for k, x in enumerate(np.max([a.violations for a in best.arms], axis=0)) if x]
+        violated = [k for k, x in enumerate(np.max([a.violations for a in best.counted], axis=0)) if x]
         which = sorted(k for k in {*shares, *violated} if k >= 0)[:_RELIEFS]
         if len(self.problem.requirements) < 2:
             return ()
@@ -319,51 +338,15 @@ def _constraint(k: int, problem: Problem, first: _Judged, best: _Judged) -> Cons
     one = problem.requirements[k]
 
     def value(judged: _Judged) -> float:
-        own = judged.arms[:1] if one.nominal else judged.arms
+        own = judged.counted[:1] if one.nominal else judged.counted
         row = max(own, key=lambda arm: arm.violations[k])
         return worst(one.key, row.metrics)
 
-    met = all(arm.violations[k] <= _KEPT and not arm.failed for arm in best.arms)
+    met = all(arm.violations[k] <= _KEPT and not arm.failed for arm in best.counted)
     return Constraint(
         requirement=one,
         before=value(first),
         value=value(best),
         met=met,
-        violation=max(arm.violations[k] for arm in best.arms),
+        violation=max(arm.violations[k] for arm in best.counted),
     )
-
-
-def _corners(problem: Problem) -> list[dict[str, float]]:
-    """Arms at the ends of all variations; of many, one end of one number at a time."""
-    variations = problem.study.variations
-    ends = [(one.key, _ends(one)) for one in variations]
-    if len(ends) <= _CORNERS:
-        keys = [key for key, _ in ends]
-        found = [dict(zip(keys, row, strict=True)) for row in product(*(e for _, e in ends))]
-        return found if ends else []
-    middle = {one.key: sorted(one.some)[len(one.some) // 2] for one in variations}
-    return [middle | {key: end} for key, pair in ends for end in pair]
-
-
-def _ends(one: Variation) -> tuple[float, ...]:
-    """Least and greatest value of a variation; of a normal distribution its 1 and 99 % quantile."""
-    values = one.numbers if one.kind == "uniform" else one.some
-    return tuple(dict.fromkeys((min(values), max(values))))
-
-
-def _draw(problem: Problem, count: int, seed: int) -> list[dict[str, float]]:
-    """Draw arms that vary, as a Latin hypercube over their ranges."""
-    variations = problem.study.variations
-    if not variations or not count:
-        return []
-    spans = {
-        one.key: one
-        if one.kind in ("normal", "uniform")
-        else replace(one, kind="uniform", numbers=(min(one.some), max(one.some)))
-        for one in variations
-        if min(one.some) < max(one.some)
-    }
-    if not spans:
-        return []
-    points = make_points(spans, latin=count, seed=seed)
-    return [points.at(k) for k in range(len(points))]

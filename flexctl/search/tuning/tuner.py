@@ -29,6 +29,7 @@ def tune(
     minimise: str | Sequence[str] | None = None,
     subject_to: Sequence[str] | None = None,
     over: Mapping[str, Spec | Variation] | None = None,
+    quantile: float | None = None,
     untied: bool = False,
     starts: int = STARTS,
     evaluations: int = EVALUATIONS,
@@ -50,7 +51,7 @@ def tune(
         The arm as the design knows it, and the design whose numbers are the start.
     free
         Bounds by key of the numbers that may change, or their keys; see `read_free`. By default, as
-        of `minimise`, `subject_to`, `over` and `untied`, what the design's table `tune` has;
+        of `minimise`, `subject_to`, `over`, `quantile` and `untied`, what the design's table `tune` has;
         without it all its gains, weights and noise.
     minimise
         A metric, a weighted sum, or several of which the greatest counts; see `read_objective`. By
@@ -61,6 +62,10 @@ def tune(
     over
         By key of the true arm how it varies, as of `sweep`: all limits and the objective are then
         those of the worst arm.
+    quantile
+        Share of the arms, in 0.5 .. 1, on which limits are to be kept and the objective reached
+        together, instead of all: of those that lists or a table name, else of enough random ones.
+        The nominal arm always counts.
     untied
         Whether equal gains may become different.
     starts, evaluations, seed
@@ -100,7 +105,7 @@ def tune(
     begin = time.monotonic()
     check_effort(starts=starts, evaluations=evaluations, unseen=unseen, seed=seed, jobs=jobs)
     arm, design = load_model(arm), load_design(design)
-    asked = asked_of(design, free, minimise, subject_to, over, untied=untied)
+    asked = asked_of(design, free, minimise, subject_to, over, untied=untied, quantile=quantile)
     problem = read_problem(
         arm,
         design,

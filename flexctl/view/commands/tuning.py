@@ -35,11 +35,12 @@ from flexctl.view.words.tuning import (
     active_limits,
     limit_text,
     objective_value,
+    on_arms,
     tuning_sentences,
 )
 
 _NO_LIMITS = ("none", "")
-_PASSED = "untied starts evaluations unseen seed jobs shapes"
+_PASSED = "quantile untied starts evaluations unseen seed jobs shapes"
 
 
 def tune_design(options: TuneOptions, model: str, word: str) -> Result:
@@ -91,7 +92,9 @@ def _teller(say: Callable[[str], None], options: TuneOptions, design: Any) -> An
 
     def tell(step: Step) -> None:
         value = objective_value(objective, step.objective) if objective else figure(step.objective)
-        kept = f"limits violated by {percent(step.violation)}" if step.violation else "limits kept"
+        kept = "limits kept"
+        if step.violation:
+            kept = f"{step.worst or 'stability'} violated by {percent(step.violation)}"
         say(f"{step.evaluations} evaluations of the first start: objective {value}, {kept}")
 
     return tell
@@ -137,7 +140,7 @@ def _limits_table(found: Tuning) -> RenderableType:
         key = one.requirement.key
         values = [metric_value(key, x, units) for x in (one.before, one.value)]
         rows.append((key, *values, limit_text(one, units), _kept(one, k, active)))
-    arms = f", on the worst of {len(found.judged_on)} arms" if len(found.judged_on) > 1 else ""
+    arms = f", {on_arms(found)}" if len(found.judged_on) > 1 else ""
     title = f"{found.design.name} on {found.model}, tuned{arms}"
     return plain_table(title, "", "before", "after", "limit", "", rows=rows, numeric=(1, 2))
 

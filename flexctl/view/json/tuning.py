@@ -42,6 +42,7 @@ def tuning_json(tuning: Tuning) -> dict[str, Any]:
             ],
             "untied": tuning.untied,
             "over": dict(tuning.over),
+            "quantile": tuning.quantile,
             "scaled": sorted(tuning.scaled),
             "arms": [dict(arm) for arm in tuning.arms],
             "judged_on": [dict(arm) for arm in tuning.judged_on],

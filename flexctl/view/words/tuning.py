@@ -123,7 +123,7 @@ def _gained(tuning: Tuning) -> str:
     units = units_for(tuning.after)
     now = objective_value(objective, tuning.objective_after, units)
     was = objective_value(objective, tuning.objective_before, units)
-    where = f" on the worst of {len(tuning.judged_on)} arms" if _of_several(tuning) else ""
+    where = f" {on_arms(tuning)}" if _of_several(tuning) else ""
     if not tuning.improved and not tuning.feasible:
         return (
             "No design within the bounds was found that keeps all limits, nor one that violates "
@@ -142,6 +142,14 @@ def _gained(tuning: Tuning) -> str:
     if tuning.feasible:
         return f"{first}."
     return f"No design within the bounds was found that keeps all limits. The nearest: {first}."
+
+
+def on_arms(tuning: Tuning) -> str:
+    """Say on which arms limits are kept: ``on the worst of 3 arms``."""
+    if tuning.quantile is None:
+        return f"on the worst of {len(tuning.judged_on)} arms"
+    share = percent(tuning.quantile)
+    return f"on the nominal arm and {share} of {len(tuning.judged_on) - 1} others"
 
 
 def _of_several(tuning: Tuning) -> bool:
@@ -202,9 +210,14 @@ def _against(tuning: Tuning) -> Iterator[str]:
     known = {one.requirement: one for one in tuning.constraints}
     for one in tuning.conflict:
         name = _short(known[one.requirement], units)
-        if one.violation <= _NOTHING:
+        if one.violation <= _NOTHING and not np.isfinite(one.objective):
+            never = tuning.objective.metric == _SETTLING
+            no = "but the tip never settles" if never else "with no value of the objective"
+            bought = f"all others are kept, {no}"
+        elif one.violation <= _NOTHING:
             value = objective_value(tuning.objective, one.objective, units)
-            bought = f"all others are kept, with {objective_name(tuning.objective)} {value}"
+            what = objective_name(tuning.objective)
+            bought = f"all others are kept, with {what} {value} after a short search"
         elif np.isfinite(one.violation):
             bought = f"the others are still violated by {percent(one.violation)}"
         else:
@@ -246,6 +259,12 @@ def _unseen(tuning: Tuning, unseen: Unseen) -> Iterator[str]:
     worst, arms = arm_words(tuning, unseen.worst), counted(unseen.n, "arm")
     name = objective_name(tuning.objective)
     value = objective_value(tuning.objective, unseen.objective, units_for(tuning.after))
+    if tuning.quantile is not None:
+        yield (
+            f"Of {arms} that tuning had not seen, limits are kept on {unseen.met}; on "
+            f"{percent(tuning.quantile)} of them {name} is at most {value}; the worst is {worst}."
+        )
+        return
     if unseen.met == unseen.n:
         yield (
             f"On {arms} that tuning had not seen all limits are kept; the worst, {worst}, has "
