@@ -73,7 +73,7 @@ def asked_of(
     )
 
 
-def _check_quantile(quantile: object, over: Mapping[str, object]) -> None:
+def _check_quantile(quantile: float, over: Mapping[str, object]) -> None:
     number = isinstance(quantile, int | float) and not isinstance(quantile, bool)
     if not number or not _LEAST_SHARE <= quantile <= 1:
         raise InputError(f"quantile: expected a share in {_LEAST_SHARE} .. 1, got {quantile!r}")

@@ -129,7 +129,7 @@ class Rounds:
                 self.candidates.append(self.live.best)
         judged = [self._judge(u, self.arms) for u in self.candidates]
         best = min(judged, key=lambda one: one.order)
-        others = self.problem.possible.draw(unseen, self.seed + _ROUNDS + 1)  # not learned from
+        others = self._others(unseen, self.seed + _ROUNDS + 1)  # none of which was learned from
         drawn = self._judge(best.u, others) if others else None
         return self._result(judged[0], best, drawn, begin)
 
@@ -144,13 +144,7 @@ class Rounds:
             judged = self._judge(found.u, self.arms)
             news = self._learn(judged)
             if judged.violation <= _KEPT and not news:
-                others = self.problem.possible.draw(unseen, self.seed + turn + 1)
-                if not others:
-                    return
-                drawn = self._judge(found.u, others)
-                news = self._learn(replace(drawn, arms=(*judged.arms, *drawn.arms)))
-                more = self.problem.arms if self.share == 1 else others if news else ()
-                self.arms += [dict(arm) for arm in more if arm not in self.arms]
+                news = self._learn_from_others(judged, unseen, self.seed + turn + 1)
             if not news:
                 return
             places = [found.u]
@@ -212,6 +206,27 @@ class Rounds:
         if worst_arm.objective > reached + _WORSE * self.problem.scale:
             self._watch(worst_arm.arm)
         return self.problem != before
+
+    def _learn_from_others(self, judged: _Judged, unseen: int, seed: int) -> bool:
+        """Verify a place on arms that were not seen, and watch those on which limits are lost.
+
+        Returns whether any is new.
+        """
+        others = self._others(unseen, seed)
+        if not others:
+            return False
+        drawn = self._judge(judged.u, others)
+        if self.share < 1 and drawn.violation <= _KEPT:  # objectives of samples scatter
+            return False
+        news = self._learn(replace(drawn, arms=(*judged.arms, *drawn.arms)))
+        more = self.problem.arms if self.share == 1 else others
+        self.arms += [dict(arm) for arm in more if arm not in self.arms]
+        return news
+
+    def _others(self, count: int, seed: int) -> list[dict[str, float]]:
+        """Draw arms that were not seen; none where a share of arms that are named is asked for."""
+        possible = self.problem.possible
+        return [] if self.share < 1 and possible.all else possible.draw(count, seed)
 
     def _watch(self, arm: Mapping[str, float]) -> int:
         """Add an arm to those that are searched over; return its index."""
@@ -293,7 +308,8 @@ class Rounds:
         if best.violation <= _KEPT or self.interrupted or not self.founds:
             return ()
         shares = min(self.founds, key=_order).multipliers
-        violated = [k for k, x in enumerate(np.max([a.violations for a in best.counted], axis=0)) if x]
+        largest = np.max([one.violations for one in best.counted], axis=0)
+        violated = np.flatnonzero(largest).tolist()
         which = sorted(k for k in {*shares, *violated} if k >= 0)[:_RELIEFS]
         if len(self.problem.requirements) < 2:
             return ()

@@ -1,0 +1,145 @@
+"""Arms that tuning verifies on, and a share of them on which limits are kept."""
+
+import numpy as np
+import pytest
+
+from flexctl import close_loop, design_controller, explain, load_design, load_model, tune
+from flexctl.errors import InputError
+from flexctl.model import BasisChoice, apply_settings
+from flexctl.search.samples import Variation, read_variation
+from flexctl.search.tuning.arms import ArmSet
+from flexctl.verdict import linear_metrics
+from tests.model.test_tune_table import with_tune
+
+ARM, DESIGN = "single-link-hub", "hub-pd"
+ABSCISSA = "stability.spectral_abscissa"
+TRUTH = BasisChoice(kind="elements", order=2)  # of shapes that do not depend on the load
+
+
+def arms_of(**specs):
+    return ArmSet(variations=tuple(read_variation(key, spec) for key, spec in specs.items()))
+
+
+def table(**columns):
+    return ArmSet(
+        variations=tuple(
+            Variation(key=key, kind="table", numbers=numbers) for key, numbers in columns.items()
+        )
+    )
+
+
+def test_arms_of_lists_are_all_their_combinations():
+    some = arms_of(a="1, 2, 5", b="3, 4")
+    expected = [{"a": a, "b": b} for a in (1.0, 2.0, 5.0) for b in (3.0, 4.0)]
+
+    assert some.corners() == some.sample(0.9, seed=0) == expected
+
+
+def test_arms_of_a_table_are_its_rows():
+    assert table(a=(1.0, 2.0), b=(3.0, 4.0)).corners() == [{"a": 1, "b": 3}, {"a": 2, "b": 4}]
+    assert table(a=(1.0, 2.0), b=(3.0, 4.0)).draw(5, seed=0) == []
+
+
+def test_rows_of_a_table_stay_together_beside_a_range():
+    both = ArmSet(
+        variations=(*table(a=(1.0, 2.0), b=(3.0, 4.0)).variations, read_variation("c", "5:6"))
+    )
+
+    assert len(both.corners()) == 4
+    for arm in both.draw(20, seed=1):
+        assert arm["b"] == arm["a"] + 2
+        assert 5 <= arm["c"] <= 6
+
+
+def test_arms_of_many_ranges_have_one_end_at_a_time():
+    found = arms_of(a="0:1", b="0:1", c="0:1", d="0:1").corners()
+
+    assert len(found) == 8
+    assert all(sum(x in (0, 1) for x in arm.values()) == 1 for arm in found)
+
+
+def test_enough_arms_are_drawn_for_a_quantile_to_leave_two_out():
+    some = arms_of(a="normal(1, 0.1)")
+
+    assert len(some.sample(0.8, seed=0)) == 20
+    assert len(some.sample(0.98, seed=0)) == 100
+
+
+def test_orders_are_drawn_as_whole_numbers_and_each_arm_once():
+    found = arms_of(**{"truth.elements": "2:5"}).draw(50, seed=0)
+
+    assert {arm["truth.elements"] for arm in found} == {2.0, 3.0, 4.0, 5.0}
+    assert len(found) == 4
+
+
+def test_a_number_with_one_value_is_set_on_every_arm():
+    assert all(arm["a"] == 7.0 for arm in arms_of(a="7", b="0:1").draw(4, seed=0))
+
+
+def test_a_share_of_the_arms_has_the_objective_that_a_grid_of_gains_has():
+    factors = np.array([0.2, 0.5, 1.0, 1.5, 2.0])
+    found = tune(
+        ARM,
+        DESIGN,
+        {"gains.Gv": (2.0, 40.0)},
+        over={"payload.mass": ", ".join(f"*{x:g}" for x in factors)},
+        quantile=0.8,
+        minimise=ABSCISSA,
+        subject_to=[],
+        starts=1,
+        jobs=1,
+        truth_basis=TRUTH,
+    )
+    arm = load_model(ARM)
+    controller = design_controller(arm, load_design(DESIGN))
+    loops = [
+        close_loop(controller, apply_settings(arm, [f"payload.mass=*{x}"]), TRUTH) for x in factors
+    ]
+
+    def of_four(Gv):
+        """What four of five arms reach, and the nominal one."""
+        moved = [loop.at({"gains.Gv": np.array([Gv])}) for loop in loops]
+        own = [linear_metrics(loop)[ABSCISSA] for loop in moved]
+        return max(sorted(own)[3], own[2])
+
+    grid = min(map(of_four, np.geomspace(2.0, 40.0, 80)))
+    assert of_four(found.values["gains.Gv"][1]) == pytest.approx(found.objective_after, rel=1e-9)
+    assert grid - 0.02 < found.objective_after <= grid
+    assert "on the nominal arm and 80 % of 5 others" in explain(found)
+    assert found.quantile == 0.8
+
+
+@pytest.mark.parametrize(
+    ("quantile", "over", "expected"),
+    [
+        (0.9, None, "quantile: expected numbers of the arm that vary (over), got none"),
+        (0.2, {"payload.mass": "1:2"}, "quantile: expected a share in 0.5 .. 1, got 0.2"),
+        ("most", {"payload.mass": "1:2"}, "quantile: expected a share in 0.5 .. 1, got 'most'"),
+        (np.nan, {"payload.mass": "1:2"}, "quantile: expected a share in 0.5 .. 1, got nan"),
+    ],
+)
+def test_a_quantile_is_a_share_of_arms_that_vary(quantile, over, expected):
+    with pytest.raises(InputError) as error:
+        tune(ARM, DESIGN, over=over, quantile=quantile)
+
+    assert str(error.value) == expected
+
+
+def test_a_quantile_stands_in_the_design_file():
+    assert with_tune({"over": {"payload.mass": "1:2"}, "quantile": 0.9}).tune.quantile == 0.9
+    with pytest.raises(InputError, match=r"tune\.quantile: expected .*0\.5.*, got 0\.3"):
+        with_tune({"quantile": 0.3})
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        ("residual.settling_time<=-1", "expected a value of at least 0"),
+        ("margins.phase_deg>=400", "expected a value of at most 180"),
+        ("stability.min_damping_ratio>=1.2", "expected a value of at most 1"),
+        ("stiffness.exact.path_alpha_lower<=-2", "expected a value of at least -1"),
+    ],
+)
+def test_limits_that_no_loop_can_keep_are_refused(limit, expected):
+    with pytest.raises(InputError, match=f"subject_to: {expected}, got"):
+        tune(ARM, DESIGN, subject_to=[limit])
