@@ -52,6 +52,25 @@ def test_untied_gains_are_free_one_by_one():
     np.testing.assert_allclose(moved, [1.0, np.sqrt(10.0), 10.0], rtol=1e-9)
 
 
+def test_what_a_scheduled_second_loop_replaces_is_not_free_unless_it_is_named():
+    design = load_design("vertical-2r-composite")
+
+    assert design.follows_path
+    keys = [one.key for one in read_free(design, [], joints=2).numbers]
+    weights = [f"second_loop.weights.{name}" for name in ("joint_error", "joint_rate", "effort")]
+    assert keys == [*weights, "second_loop.decay"]
+    assert len(read_free(design, ["gains"], joints=2)) == 2
+
+
+def test_integral_gains_beside_a_scheduled_second_loop_are_free():
+    table = load_design("vertical-2r-decoupling").table()
+    table["second_loop"] = {"weights": table["second_loop"]["weights"], "schedule": 5}
+    table["gains"] = {"Gp": 100.0, "Gv": 18.0, "Gi": 5.0}
+    free = read_free(build_file(Design, table, "integral", None), [], joints=2)
+
+    assert [one.key for one in free.numbers if one.key.startswith("gains")] == ["gains.Gi"]
+
+
 def test_scales_are_ratios_above_zero_and_differences_elsewhere():
     design = make_design([0.0], [1.0], gains={"Gp": 4.0, "Gv": 2.0})
     ratio = read_free(design, ["gains.Gp=*0.1:*10"], joints=1).numbers[0]

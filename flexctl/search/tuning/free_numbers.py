@@ -126,7 +126,7 @@ def read_free(
     free
         Bounds by key, None for a range about the value in the file; or texts ``KEY`` and
         ``KEY=FROM:TO``. The key of a table stands for all numbers in it. Empty: the gains, weights
-        and noise of the file.
+        and noise of the file that act.
     joints
         Number m of joints: a gain that is given once is that of all.
     untied
@@ -143,7 +143,7 @@ def read_free(
     if len(specs) < len(pairs):
         raise InputError(f"free: expected each key once, got {', '.join(key for key, _ in pairs)}")
     if not specs:
-        specs = {key: None for key in _DEFAULT if _numbers_below(design, key)}
+        specs = {key: None for key in _default_keys(design) if _numbers_below(design, key)}
     if not specs:
         raise InputError(f"{design.label}: free: expected a design with gains, got {design.method}")
     numbers, arrays = list[FreeNumber](), dict[str, tuple]()
@@ -160,6 +160,13 @@ def read_free(
             if isinstance(value, tuple):
                 arrays[own] = value
     return FreeNumbers(numbers=tuple(numbers), arrays=arrays)
+
+
+def _default_keys(design: Design) -> tuple[str, ...]:
+    """Tables that are free if none is told, without what a scheduled second loop replaces."""
+    if not design.follows_path:
+        return _DEFAULT
+    return ("gains.Gi", *(table for table in _DEFAULT if table not in ("gains", "fast_loop")))
 
 
 def _split(text: str) -> tuple[str, Bounds]:
