@@ -17,6 +17,8 @@ SLOW += ("rrp-gentle", "subudhi-morris-decoupling", "subudhi-morris-slow-only", 
 SLOW += ("two-link-decoupling", "kane-spin-up", "rrp-stiff", "subudhi-morris-lqr", "wu-haug-4")
 SLOW += ("rrp-composite-decay",)
 SLOW += ("vertical-2r-pd", "vertical-2r-integral", "vertical-2r-decoupling")
+SLOW += ("vertical-2r-composite", "vertical-2r-composite-tuned", "rrp-composite-decay-tuned")
+SLOW += ("subudhi-morris-lqr-tuned", "rrp-scheduled")
 MOVED = [e.name for e in list_designs() if load_design(e.name).reference.torque]
 
 
