@@ -31,12 +31,14 @@ from tests.robustness.stiffness.margin_witness import (
 )
 
 SLOW = ("rrp-observer", "rrp-stiff", "rrp-stiff-decoupling", "wu-haug-4", "rrp-composite")
-SLOW += ("rrp-composite-decay",)
+SLOW += ("rrp-composite-decay", "rrp-composite-decay-tuned", "rrp-scheduled")
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in SLOW]
 VERTICAL = ["vertical-2r-pd", "vertical-2r-integral", "vertical-2r-decoupling"]
+VERTICAL += ["vertical-2r-composite", "vertical-2r-composite-tuned"]
 VERTICAL = [pytest.param(name, marks=pytest.mark.slow) for name in VERTICAL]
 DESIGNS = ["hub-pd", "kane-spin-up", "rrp-gentle", "subudhi-morris-decoupling"]
 DESIGNS += ["subudhi-morris-lqr", "subudhi-morris-observer", "subudhi-morris-slow-only"]
+DESIGNS += ["subudhi-morris-lqr-tuned", "mohan-saha-pd", "mohan-saha-pd-tuned"]
 DESIGNS += ["two-link-decoupling", "wu-haug-2", *VERTICAL, *SLOW]
 WITHOUT_WEIGHTS = ["hub-pd", "kane-spin-up", "subudhi-morris-slow-only", "wu-haug-2", *SLOW[2:4]]
 UNSTABLE = ["subudhi-morris-printed", "subudhi-morris-too-fast"]
@@ -91,7 +93,7 @@ def crosses(made, alpha):
     return growth(rebuilt_loop(*setup, inside)) < 0 < growth(rebuilt_loop(*setup, outside))
 
 
-@pytest.mark.parametrize("name", DESIGNS[:-1])
+@pytest.mark.parametrize("name", DESIGNS)
 @pytest.mark.slow_but(
     "hub-pd",
     "kane-spin-up",
