@@ -48,7 +48,7 @@ def trade_off_words(found: TradeOff) -> str:
         for one in (found.front[0], found.front[-1])
     ]
     if len(found.front) == 1:
-        said = f"One design has the best of both: {ends[0]}."
+        said = f"One design is better in both than all others that were found: {ends[0]}."
     else:
         said = (
             f"{len(found.front)} designs, none of which is better in both than another, from "
