@@ -107,6 +107,12 @@ class Interconnection:
             return K
         return np.linalg.solve((np.eye(len(self._through)) - self._through @ K).T, K.T).T
 
+    def behind(self, effective: Array) -> Array:
+        """Return the gain K whose effective gain, see there, is the given one."""
+        if self._through is None:
+            return effective
+        return np.linalg.solve(np.eye(len(effective)) + effective @ self._through, effective)
+
     def closed(self, K: Array) -> System:
         """Close the loop by the gain K."""
         M = self.open + self.left @ self.effective(K) @ self.right
