@@ -37,11 +37,16 @@ def forbid_feedthrough(
     x = -np.linalg.lstsq(rows, fixed.ravel())[0]
     left = np.abs(rows @ x + fixed.ravel()).max(initial=0.0)
     bounded = np.isfinite(structure.lower).any() or np.isfinite(structure.upper).any()
-    if left > _ZERO * size or loop.D.any():
+    if left > _ZERO * size:
         where = np.unravel_index(int(np.abs(fixed).argmax()), fixed.shape)
         raise DesignError(
             "synthesise: the H2 norm is infinite: the closed loop has a feedthrough from input "
             f"w{where[1] + 1} to output z{where[0] + 1}; use norm='hinf', or change the plant"
+        )
+    if loop.D.any():
+        raise DesignError(
+            "synthesise: the controller makes a feedthrough from w to z, and the plant has one "
+            "from u to y: fix the controller's feedthrough at 0, or use norm='hinf'"
         )
     if bounded:
         raise DesignError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -62,6 +62,10 @@ class Interconnection:
             order=order,
             sampled=sampled,
         )
+
+    def without_through(self) -> Interconnection:
+        """Return the same plant without feedthrough from u to y."""
+        return replace(self, D=np.zeros_like(self.D))
 
     @property
     def shape(self) -> tuple[int, int]:

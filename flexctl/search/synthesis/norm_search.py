@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ Norm = Literal["hinf", "h2", "abscissa"]
 
 _NORMS: Mapping[str, Callable[[System], Sensitive]] = {"hinf": hinf_pieces, "h2": h2_pieces}
 _BRIEF, _LONG = 250, 1200  # evaluations from each start, and from the best
+_MOST_STARTS = 200  # from which a stable loop is sought
 _FINAL = 2  # starts from which the search goes on to the end
 _ROUNDS, _WORTH = 4, 1e-3  # of coalescing eigenvalues, while they gain that much
 _SLOW = 0.02  # of the typical rate: a decay below which the stability constraint is looked at
@@ -151,7 +153,7 @@ class NormSearch:
                     yield given
                 else:
                     yield from (one.x for one in search.run([given], affordable(n)))
-            others = random_starts(loop, self.structure, random)
+            others = islice(random_starts(loop, self.structure, random), _MOST_STARTS)
             yield from (one.x for one in search.run(others, affordable(n)))
 
         return points(), search
