@@ -87,8 +87,10 @@ def require_movable(
     random = np.random.default_rng(0)
     drawn = sizes * random.uniform(0.3, 1.0, (3, len(sizes))) * random.choice([-1, 1], len(sizes))
     drawn = np.clip(drawn, structure.lower, structure.upper)
-    first, *others = (loop.closed(structure.gain(x)).A for x in drawn)
-    for value in _not_stable(first, loop.sampled):
+    closed = [scipy.linalg.matrix_balance(loop.closed(structure.gain(x)).A)[0] for x in drawn]
+    first, *others = closed
+    # of a free structure the modes that stay are uncontrollable, or unobservable
+    for value in () if structure.free else _not_stable(first, loop.sampled):
         shifted = [A - value * np.eye(len(A)) for A in others]
         if all(scipy.linalg.svdvals(A)[-1] <= _SMALLEST * np.linalg.norm(A) for A in shifted):
             raise DesignError(
@@ -96,7 +98,7 @@ def require_movable(
                 "the structure moves it"
             )
     if not loop.sampled:
-        _require_movable_sum(loop.A, (first, *others), asked_by)
+        _require_movable_sum(loop.A, closed, asked_by)
 
 
 def _require_movable_sum(A: Array, closed: Sequence[Array], asked_by: str) -> None:
@@ -130,4 +132,5 @@ def _scaled(columns: Array, size: float) -> Array:
 
 def _shown(value: complex) -> str:
     """Write an eigenvalue, without an imaginary part if it has none."""
+    value += 0.0  # no -0
     return f"{value.real:.4g}" if value.imag == 0 else f"{value.real:.4g} + {value.imag:.4g}j"

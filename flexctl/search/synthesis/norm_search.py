@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import Literal
@@ -16,7 +16,7 @@ from flexctl.search.synthesis.coalescence import coalesce
 from flexctl.search.synthesis.eigenvalues import Sensitive, abscissa_pieces, radius_pieces
 from flexctl.search.synthesis.gramians import h2_pieces
 from flexctl.search.synthesis.interconnection import Interconnection, System
-from flexctl.search.synthesis.peaks import hinf_pieces
+from flexctl.search.synthesis.peaks import Response, find_peaks, pieces_at
 from flexctl.search.synthesis.stability_search import (
     StabilitySearch,
     affordable,
@@ -28,7 +28,6 @@ from flexctl.search.synthesis.structures import ControllerStructure
 
 Norm = Literal["hinf", "h2", "abscissa"]
 
-_NORMS: Mapping[str, Callable[[System], Sensitive]] = {"hinf": hinf_pieces, "h2": h2_pieces}
 _BRIEF, _LONG = 250, 1200  # evaluations from each start, and from the best
 _MOST_STARTS = 200  # from which a stable loop is sought
 _FINAL = 2  # starts from which the search goes on to the end
@@ -48,6 +47,7 @@ class NormSearch:
         self.spectrum = radius_pieces if loop.sampled else abscissa_pieces
         self.edge = float(np.exp(-decay)) if loop.sampled else -decay
         self.evaluations = 0
+        self._peaks: list[float] = []
 
     @property
     def functions(self) -> Functions:
@@ -66,7 +66,7 @@ class NormSearch:
         top, n = roots.largest, len(self.structure.names)
         if not top < (1.0 if self.loop.sampled else 0.0):
             return Pieces.of(np.array([np.inf]), np.zeros(n))
-        found = self._pieces(K, _NORMS[self.kind](system))
+        found = self._pieces(K, self._norm(system))
         if top < self.edge - _SLOW * self.rate:
             return found
         limit = self._pieces(K, roots)
@@ -75,6 +75,16 @@ class NormSearch:
             constraints=(limit.values - self.edge) / self.rate,
             constraint_gradients=limit.gradients / self.rate,
         )
+
+    def _norm(self, system: System) -> Sensitive:
+        """Return the norm: H-infinity peaks are sought first where those of the last loop were."""
+        if self.kind == "hinf":
+            response = Response(system)
+            self._peaks = find_peaks(response, self._peaks)
+            return pieces_at(response, self._peaks)
+        if not system.sampled:  # the structure has no other feedthrough than round-off
+            system = replace(system, D=np.zeros_like(system.D))
+        return h2_pieces(system)
 
     def _pieces(self, K: Array, found: Sensitive) -> Pieces:
         if not np.isfinite(found.largest):
