@@ -57,7 +57,10 @@ def forbid_feedthrough(
     rank = int(np.sum(values > _ZERO * size))
     plane = right[rank:]
     if not len(plane):
-        raise DesignError("synthesise: no free number is left with which the H2 norm is finite")
+        raise DesignError(
+            "synthesise: the H2 norm is finite with one controller only, nothing is left to "
+            "minimise; use norm='hinf', or a larger order"
+        )
     return replace(
         structure,
         names=tuple(f"plane[{i + 1}]" for i in range(len(plane))),

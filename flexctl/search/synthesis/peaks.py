@@ -15,6 +15,9 @@ from flexctl.search.synthesis.interconnection import System
 _NEAR = 0.9  # of the norm: lower peaks do not count
 _MOST = 12  # peaks
 _AXIS = 1e-6  # relative distance from the imaginary axis at which an eigenvalue may lie on it
+_LOOSELY = 1e-3  # the same while the level rises, where nothing may be missed
+_SINGULAR = 1e-3  # relative distance of the level from D where elimination is ill-conditioned
+_FAR = 1e-12
 _ITERATIONS = 30
 _REFINEMENTS = 40
 _NEARBY = 1e-3  # of the way inside, where a slope is looked at that is zero at zero
@@ -133,7 +136,7 @@ def find_peaks(response: Response, likely: Sequence[float] = ()) -> list[float]:
         return [0.0]
     for _ in range(_ITERATIONS):
         level = best * (1 + 1e-9)
-        _, inside, _, gains = _intervals(response, crossings(system, level), level)
+        _, inside, _, gains = _intervals(response, crossings(system, level, _LOOSELY), level)
         if not inside.size:
             break
         best, first = float(gains.max()), inside[gains.argmax()]
@@ -259,30 +262,46 @@ def _next_share(a: Array, at_a: Array, b: Array, at_b: Array, c: Array, at_c: Ar
     return np.clip(np.where(safe, first + second, 0.5), 1e-6, 1 - 1e-6)
 
 
-def crossings(system: System, level: float) -> Array:
+def crossings(system: System, level: float, near: float = _AXIS) -> Array:
     """Frequencies >= 0 at which a singular value may equal the level.
 
-    Eigenvalues within round-off of the axis are all given: too many do no harm.
+    Eigenvalues near the axis are all given, by a relative distance: where the level is a peak they
+    are double ones, which round-off moves far. Too many do no harm.
     """
     A, B, C, D = system.A, system.B, system.C, system.D
     n, q, r = len(A), B.shape[1], len(C)
     if system.sampled:
-        return _sampled_crossings(system, level)
-    R = level**2 * np.eye(q) - D.T @ D
-    S = level**2 * np.eye(r) - D @ D.T
-    try:
-        RB, RDC = np.linalg.solve(R, B.T), np.linalg.solve(R, D.T @ C)
-        SC = np.linalg.solve(S, C)
-    except np.linalg.LinAlgError:
-        return np.zeros(0)
-    F = A + B @ RDC
-    H = np.block([[F, level * B @ RB], [-level * C.T @ SC, -F.T]])
-    w = np.linalg.eigvals(H)
-    on_axis = np.abs(w.real) <= _AXIS * (np.abs(w) + 1e-3 * np.abs(w).max(initial=0.0) / (2 * n))
+        return _sampled_crossings(system, level, near)
+    at_infinity = np.linalg.svd(D, compute_uv=False) if D.any() else np.zeros(1)
+    if (np.abs(level - at_infinity) < _SINGULAR * level).any():
+        w = _pencil_eigenvalues(system, level)
+    else:
+        R = level**2 * np.eye(q) - D.T @ D
+        S = level**2 * np.eye(r) - D @ D.T
+        RB, RDC, SC = np.linalg.solve(R, B.T), np.linalg.solve(R, D.T @ C), np.linalg.solve(S, C)
+        F = A + B @ RDC
+        H = np.block([[F, level * B @ RB], [-level * C.T @ SC, -F.T]])
+        w = np.linalg.eigvals(H)
+    on_axis = np.abs(w.real) <= near * (np.abs(w) + 1e-3 * np.abs(w).max(initial=0.0) / (2 * n))
     return np.unique(np.abs(w[on_axis].imag))
 
 
-def _sampled_crossings(system: System, level: float) -> Array:
+def _pencil_eigenvalues(system: System, level: float) -> ComplexArray:
+    """Finite eigenvalues of the Hamiltonian before w is eliminated: the level is that of D.
+
+    In x, the adjoint state l and w: A x + B w = s x, -A'l - C'(Cx + Dw) = s l and
+    B'l + D'(Cx + Dw) = level^2 w.
+    """
+    A, B, C, D = system.A, system.B, system.C, system.D
+    none, gap = np.zeros_like(A), D.T @ D - level**2 * np.eye(B.shape[1])
+    M = np.block([[A, none, B], [-C.T @ C, -A.T, -C.T @ D], [D.T @ C, B.T, gap]])
+    N = np.diag(np.r_[np.ones(2 * len(A)), np.zeros(len(gap))])
+    values = scipy.linalg.eigvals(M, N)
+    size = np.abs(M).sum()  # those at infinity are large, within round-off
+    return values[np.isfinite(values) & (np.abs(values) < size / _FAR)].astype(complex)
+
+
+def _sampled_crossings(system: System, level: float, near: float) -> Array:
     """Angles of eigenvalues on the unit circle of the pencil of level^2 I - G(1/z)'G(z).
 
     In the unknowns x, the adjoint state l and w: A x + B w = z x, l = z (A'l + C'(Cx + Dw)) and
@@ -296,4 +315,4 @@ def _sampled_crossings(system: System, level: float) -> Array:
     N = np.block([[one, none, zero], [C.T @ C, A.T, C.T @ D], [zero.T, zero.T, np.zeros((q, q))]])
     z = scipy.linalg.eigvals(M, N)
     z = z[np.isfinite(z)]
-    return np.unique(np.abs(np.angle(z[np.abs(np.abs(z) - 1) <= _AXIS])))
+    return np.unique(np.abs(np.angle(z[np.abs(np.abs(z) - 1) <= near])))
