@@ -32,6 +32,7 @@ _BRIEF, _LONG = 250, 1200  # evaluations from each start, and from the best
 _MOST_STARTS = 200  # from which a stable loop is sought
 _FINAL = 2  # starts from which the search goes on to the end
 _ROUNDS, _WORTH = 4, 1e-3  # of coalescing eigenvalues, while they gain that much
+_FASTEST = 1e4  # of the typical rate: a spectral abscissa that falls so far has no minimum
 _SLOW = 0.02  # of the typical rate: a decay below which the stability constraint is looked at
 
 
@@ -46,6 +47,7 @@ class NormSearch:
         self.rate = typical_rate(loop.A, loop.sampled)
         self.spectrum = radius_pieces if loop.sampled else abscissa_pieces
         self.edge = float(np.exp(-decay)) if loop.sampled else -decay
+        self.fastest = -np.inf if loop.sampled else -_FASTEST * self.rate
         self.evaluations = 0
         self._peaks: list[float] = []
 
@@ -66,7 +68,7 @@ class NormSearch:
         top, n = roots.largest, len(self.structure.names)
         if not top < (1.0 if self.loop.sampled else 0.0):
             return Pieces.of(np.array([np.inf]), np.zeros(n))
-        found = self._pieces(K, self._norm(system))
+        found = self._pieces(K, self.norm_of(system))
         if top < self.edge - _SLOW * self.rate:
             return found
         limit = self._pieces(K, roots)
@@ -76,7 +78,7 @@ class NormSearch:
             constraint_gradients=limit.gradients / self.rate,
         )
 
-    def _norm(self, system: System) -> Sensitive:
+    def norm_of(self, system: System) -> Sensitive:
         """Return the norm: H-infinity peaks are sought first where those of the last loop were."""
         if self.kind == "hinf":
             response = Response(system)
@@ -124,7 +126,8 @@ class NormSearch:
         for one in brief[:_FINAL]:
             if not stopped:
                 found.append(self._descend(one.x, _LONG, seed, told, certify=True))
-        if self.kind == "abscissa" and not stopped:
+        best = min(found, key=lambda one: (one.violation, one.objective))
+        if self.kind == "abscissa" and not stopped and best.status != "target":
             self._coalesce(found, seed, told)
         self.evaluations += search.evaluations
         return min(found, key=lambda one: (one.violation, one.objective)), search.starts
@@ -185,6 +188,7 @@ class NormSearch:
             upper=self.structure.upper,
             scale=size if self.kind == "abscissa" else np.maximum(size, np.abs(x)),
             evaluations=evaluations,
+            target=self.fastest if self.kind == "abscissa" else -np.inf,
             certify=certify,
             seed=seed,
             callback=callback,

@@ -18,6 +18,8 @@ _AXIS = 1e-6  # relative distance from the imaginary axis at which an eigenvalue
 _LOOSELY = 1e-3  # the same while the level rises, where nothing may be missed
 _SINGULAR = 1e-3  # relative distance of the level from D where elimination is ill-conditioned
 _FAR = 1e-12
+_BEYOND = 100.0  # of the fastest mode, where gains do not rise any more
+_TRIALS = 12
 _ITERATIONS = 30
 _REFINEMENTS = 40
 _NEARBY = 1e-3  # of the way inside, where a slope is looked at that is zero at zero
@@ -140,7 +142,7 @@ def find_peaks(response: Response, likely: Sequence[float] = ()) -> list[float]:
         if not inside.size:
             break
         best, first = float(gains.max()), inside[gains.argmax()]
-    tops = _tops(response, crossings(system, _NEAR * best), _NEAR * best)
+    tops = _tops(response, crossings(system, _NEAR * best), _NEAR * best, float(first))
     heights = response.gains(tops)
     if heights.max(initial=0.0) < best:  # where round-off hides the crossings
         tops, heights = np.r_[tops, first], np.r_[heights, best]
@@ -150,13 +152,13 @@ def find_peaks(response: Response, likely: Sequence[float] = ()) -> list[float]:
 
 
 def _frequencies_of_poles(system: System) -> Array:
-    """Frequencies of the most resonant poles, at which peaks are likely."""
+    """Frequencies of the poles, near which peaks are likely: the most resonant ones."""
     w: Any = np.linalg.eigvals(system.A)
     if system.sampled:
         w = np.log(np.where(w == 0, 1e-300, w).astype(complex))
-    w = w[w.imag > 0]
+    w = w[w.imag >= 0]
     resonance = np.abs(w.imag) / np.maximum(np.abs(w.real), 1e-300)
-    found = np.abs(w)[np.argsort(-resonance)][:3]
+    found = np.abs(w)[np.argsort(-resonance)][:_TRIALS]
     return np.minimum(found, np.pi) if system.sampled else found
 
 
@@ -187,10 +189,20 @@ def _intervals(
     return low[above], inside[above], high[above], gains[above]
 
 
-def _tops(response: Response, levels: Array, level: float) -> Array:
-    """Frequencies of a peak in each interval between crossings that is above the level."""
+def _tops(response: Response, levels: Array, level: float, highest: float) -> Array:
+    """Frequencies of a peak in each interval between crossings that is above the level.
+
+    The highest frequency known so far is where the peak of its interval is sought from.
+    """
     low, inside, high, gains = _intervals(response, levels, level)
-    found, wide = inside.copy(), np.isfinite(high) & (high > low)
+    own = (low < highest) & (highest < high)
+    inside = np.where(own, highest, inside)
+    gains[own] = response.gains(np.array([highest]))
+    if not response.system.sampled:
+        high[(high > low) & ~np.isfinite(high)] = _BEYOND * max(
+            float(np.abs(response.T).max()), 1.0
+        )
+    found, wide = inside.copy(), np.isfinite(high) & (high > inside)
     if wide.any():
         tops = _maximise(response, low[wide], inside[wide], high[wide])
         found[wide] = np.where(response.gains(tops) < gains[wide], inside[wide], tops)

@@ -37,6 +37,7 @@ from flexctl.search.synthesis.structures import ControllerStructure
 Structure = ControllerStructure | int | Sequence[Sequence[Any]] | Array
 
 _DECAY = 1e-6  # of the typical rate
+_ROUND_OFF = 1e-6  # of a norm: what the search has seen is not so any more
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -66,7 +67,8 @@ class Synthesis(Summary):
         gradients gathered within a radius, in free numbers each divided by its own size (that
         where the search started, or at which it moves eigenvalues by their own size).
     status
-        ``stationary``, or why the search ended before (`stalled`, `limit`, `stopped`).
+        ``stationary``, or why the search ended before (`stalled`, `limit`, `stopped`); `unbounded`
+        where a spectral abscissa falls as far as gains grow.
     evaluations, starts
         Norms and spectra computed, and starts tried.
     history
@@ -275,18 +277,28 @@ def _record(
         system = replace(system, D=np.zeros_like(system.D))
     eigenvalues = np.linalg.eigvals(system.A).astype(complex)
     abscissa = spectral_abscissa(eigenvalues, plant.period)
+    if not abscissa < 0:
+        raise DesignError(
+            "synthesise: gains grow until round-off decides about stability "
+            f"(up to {np.abs(K).max():.3g}); set bounds, or count u among the outputs z"
+        )
+    norm, status = found.objective, found.status
+    if task.kind != "abscissa":  # that of the loop as it is, not as it was scaled
+        norm = task.norm_of(system).largest
+        if norm > found.objective * (1 + _ROUND_OFF):
+            status = "stalled"
     return Synthesis(
         controller=plant.controller(K, order),
         closed_loop=plant.closed(system),
         kind=task.kind,
-        norm=abscissa if task.kind == "abscissa" else found.objective,
+        norm=abscissa if task.kind == "abscissa" else norm,
         spectral_abscissa=abscissa,
         parameters=parameters,
         gain=K,
         eigenvalues=eigenvalues,
         stationarity=found.stationarity,
         radius=found.radius,
-        status=found.status,
+        status="unbounded" if status == "target" else status,
         evaluations=task.evaluations,
         starts=starts,
         history=tuple((one.evaluations, one.objective) for one in found.history),
