@@ -178,7 +178,9 @@ def test_a_wanted_decay_is_proven_where_there_is_more():
     held = np.diag([np.exp(-0.2), 0.5])
 
     assert flexctl.certify(A, decay=0.0999).proven
-    assert not flexctl.certify(A, decay=0.1001).proven
+    slower = flexctl.certify(A, decay=0.1001)
+    assert not slower.proven
+    assert flexctl.explain(slower).startswith("A decay at 0.1001 1/s is not proven. Proven in int")
     found = flexctl.certify(held, sample_time=0.1, decay=1.9)
     assert found.proven
     assert found.spectral_abscissa == pytest.approx(-2.0, rel=1e-9)

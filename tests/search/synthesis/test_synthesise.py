@@ -227,8 +227,8 @@ def test_a_start_is_never_made_worse():
     plant = state_feedback(A, B, np.eye(2))
     gain, _, _ = control.lqr(A, B, 3 * np.eye(4), np.eye(2))
     start = control.ss([], [], [], -gain)
-    before = control.norm(plant.lft(start), "inf")
-    found = flexctl.synthesise(plant, 0, nmeas=4, ncon=2, start=start, starts=1)
+    before = control.norm(plant.lft(start), 2)
+    found = flexctl.synthesise(plant, 0, "h2", nmeas=4, ncon=2, start=start, starts=1)
 
     assert found.norm < before
 
