@@ -58,6 +58,21 @@ def number(name: str, x: ArrayLike) -> float:
     return float(value)
 
 
+def not_negative(name: str, x: ArrayLike) -> float:
+    """Return `x` as a finite float of at least zero, else raise InputError."""
+    value = number(name, x)
+    if value < 0:
+        raise InputError(f"{name}: expected one number of at least 0, got {_shown(x)}")
+    return value
+
+
+def whole(name: str, x: object, least: int) -> int:
+    """Return `x` as a whole number of at least `least`, else raise InputError."""
+    if not isinstance(x, int | np.integer) or isinstance(x, bool) or int(x) < least:
+        raise InputError(f"{name}: expected a whole number of at least {least}, got {_shown(x)}")
+    return int(x)
+
+
 def shape(name: str, A: ArrayLike, expected: tuple[int, ...]) -> Array:
     """Return `A` as a finite array of shape `expected`, else raise InputError."""
     values = finite(name, A)

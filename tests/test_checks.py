@@ -22,6 +22,8 @@ def test_errors_are_ours_and_builtins(error):
         (checks.positive, np.nan, "x: expected finite numbers, got nan"),
         (checks.positive, "1", "x: expected real numbers, got '1'"),
         (checks.positive, True, "x: expected real numbers, got True"),
+        (checks.not_negative, -1e-9, "x: expected one number of at least 0, got -1e-09"),
+        (checks.not_negative, None, "x: expected real numbers, got None"),
         (checks.finite, [1, np.inf], "x: expected finite numbers"),
         (checks.finite, [1, [2, 3]], "x: expected numbers"),
         (checks.finite, [1j], "x: expected real numbers"),
@@ -53,6 +55,13 @@ def test_sizes_and_shapes_are_checked():
         checks.definite("A", M, size=3)
     with pytest.raises(InputError, match=r"B: expected an array of shape \(2, 1\), got \(2,\)"):
         checks.shape("B", [1, 2], (2, 1))
+
+
+@pytest.mark.parametrize("value", [0, 1.0, True, "1", None, np.nan])
+def test_whole_numbers_are_checked(value):
+    assert checks.whole("x", np.int64(1), least=1) == 1
+    with pytest.raises(InputError, match="x: expected a whole number of at least 1, got "):
+        checks.whole("x", value, least=1)
 
 
 def test_round_off_is_made_symmetric():

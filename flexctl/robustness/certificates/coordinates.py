@@ -18,7 +18,8 @@ from flexctl.checks import Array
 from flexctl.robustness.certificates.clusters import Cluster, partitions
 from flexctl.robustness.certificates.regions import Region
 
-_GAPS = (1.0, 0.1, 1e-2, 1e-4)  # of a first target to the eigenvalues, in units of their own bound
+# of a first target to the eigenvalues, in units of their own bound
+_GAPS = (1.0, 0.9, 0.7, 0.4, 0.1, 1e-2, 1e-4)
 _TIGHT = 1e-7  # distance to the eigenvalues, in these units, that is not worth to be reduced
 _ROUNDS = 4  # of weights for the bound that was found before
 

@@ -43,7 +43,7 @@ def certify(
         Sample time [s] of a matrix of one sample; None for x' = A x, and for loops, which have
         their own.
     decay
-        Decay [1/s] to be proven: every real part is below -decay.
+        Decay [1/s] to be proven, at least 0: every real part is below -decay.
     relative_error
         r [-], 0 for A itself.
 
@@ -82,8 +82,8 @@ def certify(
         sample_time = checks.positive("sample_time", sample_time)
     r = checks.number("relative_error", relative_error)
     if not 0 <= r < 1:
-        raise InputError(f"relative_error: expected 0 to 1, got {r:g}")
-    return _certified(A, sample_time, checks.number("decay", decay), r)
+        raise InputError(f"relative_error: expected at least 0 and below 1, got {r:g}")
+    return _certified(A, sample_time, checks.not_negative("decay", decay), r)
 
 
 def _certified(A: Array, sample_time: float | None, decay: float, r: float) -> Certificate:
@@ -112,9 +112,10 @@ def bounded(A: Array, r: float, *, sampled: bool) -> tuple[Array | None, float]:
 
     region = DISK if sampled else HALF_PLANE
     units = balancing_units(A)
-    found = find_coordinates(A / units[:, None] * units, r, region)
-    if found is None:
-        return None, np.inf
-    T = found.T / units  # powers of two: exact
-    bound = prove_bound(A, T, r, region)
+    with np.errstate(all="ignore"):  # what overflows proves nothing
+        found = find_coordinates(A / units[:, None] * units, r, region)
+        if found is None:
+            return None, np.inf
+        T = found.T / units  # powers of two: exact
+        bound = prove_bound(A, T, r, region)
     return (T, bound) if np.isfinite(bound) else (None, np.inf)

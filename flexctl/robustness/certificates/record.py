@@ -68,13 +68,16 @@ class Certificate(Summary):
             return self.bound
         if not self.bound:
             return -np.inf
-        rate = np.log(self.bound) / self.sample_time
-        return float(rate + 4 * np.spacing(abs(rate)) + 4 * np.finfo(float).eps / self.sample_time)
+        with np.errstate(over="ignore"):  # of sample times near the smallest number
+            rate = max(np.log(self.bound) / self.sample_time, np.finfo(float).min)
+            slack = 4 * np.spacing(abs(rate)) + 4 * np.finfo(float).eps / self.sample_time
+        return float(rate + slack) if np.isfinite(slack) else float(rate)
 
     @property
     def P(self) -> Array | None:
         """P = T'T (n, n), rounded; T itself is what the proof takes as exact."""
-        return None if self.T is None else self.T.T @ self.T
+        with np.errstate(over="ignore", invalid="ignore"):
+            return None if self.T is None else self.T.T @ self.T
 
 
 @dataclass(frozen=True, kw_only=True)

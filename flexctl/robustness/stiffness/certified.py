@@ -21,11 +21,15 @@ _MOVES = "the equilibrium moves with the error"
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedPose:
-    """Joint variables (m,) [rad or m], weight of the second loop, and the exact margin there."""
+    """Joint variables (m,) [rad or m], weight of the second loop, and the exact margin there.
+
+    `why` there is none.
+    """
 
     joints: Array
     second_loop_weight: float
     interval: Interval | None
+    why: str = ""
 
 
 def certify_poses(closed: ClosedLoop, poses: Sequence[JudgedPose]) -> list[CertifiedErrors]:
@@ -40,7 +44,7 @@ def _proven(closed: ClosedLoop, pose: JudgedPose) -> CertifiedErrors:
     """Prove the margin at a pose."""
     interval = pose.interval
     if interval is None:
-        return nothing_certified("there is no margin", RELATIVE_ERROR)
+        return nothing_certified(pose.why, RELATIVE_ERROR)
     if not interval.proven:
         return nothing_certified(_MOVES, RELATIVE_ERROR)
     try:

@@ -294,7 +294,12 @@ class _Study:
         times = np.array([pose.t for pose in path])
         poses = closed.controller.reference.sample(times)[0].T if path else ()
         there = [
-            JudgedPose(joints=joints, second_loop_weight=0.0, interval=pose.interval)
+            JudgedPose(
+                joints=joints,
+                second_loop_weight=0.0,
+                interval=pose.interval,
+                why=_UNSTABLE if pose.growing else pose.reason,
+            )
             for joints, pose in zip(poses, path, strict=True)
         ]
         self.say(f"proofs at {1 + len(path)} poses" if path else "proof at the judged pose")
@@ -351,6 +356,7 @@ def _at_pose(closed: ClosedLoop, t: float, joints: Array, alpha_star: float) -> 
         return here(interval=None, why=str(error), reason=str(error))
 
 
+_UNSTABLE = "the loop is unstable there without error"
 _NO_REST = "the loop has no equilibrium at its reference"
 
 

@@ -37,11 +37,16 @@ def forbid_feedthrough(
     x = -np.linalg.lstsq(rows, fixed.ravel())[0]
     left = np.abs(rows @ x + fixed.ravel()).max(initial=0.0)
     bounded = np.isfinite(structure.lower).any() or np.isfinite(structure.upper).any()
-    if left > _ZERO * size or loop.D.any():
+    if left > _ZERO * size:
         where = np.unravel_index(int(np.abs(fixed).argmax()), fixed.shape)
         raise DesignError(
             "synthesise: the H2 norm is infinite: the closed loop has a feedthrough from input "
             f"w{where[1] + 1} to output z{where[0] + 1}; use norm='hinf', or change the plant"
+        )
+    if loop.D.any():
+        raise DesignError(
+            "synthesise: the controller makes a feedthrough from w to z, and the plant has one "
+            "from u to y: fix the controller's feedthrough at 0, or use norm='hinf'"
         )
     if bounded:
         raise DesignError(
@@ -52,7 +57,10 @@ def forbid_feedthrough(
     rank = int(np.sum(values > _ZERO * size))
     plane = right[rank:]
     if not len(plane):
-        raise DesignError("synthesise: no free number is left with which the H2 norm is finite")
+        raise DesignError(
+            "synthesise: the H2 norm is finite with one controller only, nothing is left to "
+            "minimise; use norm='hinf', or a larger order"
+        )
     return replace(
         structure,
         names=tuple(f"plane[{i + 1}]" for i in range(len(plane))),

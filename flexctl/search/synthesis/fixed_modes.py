@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import scipy.linalg
 import slycot
 
-from flexctl.checks import Array
-from flexctl.errors import DesignError
+from flexctl.checks import Array, ComplexArray
+from flexctl.errors import DesignError, InputError
+from flexctl.search.synthesis.interconnection import Interconnection
+from flexctl.search.synthesis.structures import ControllerStructure
 
 _SMALLEST = 1e-12  # singular value of the test, relative to the largest norm
-_MARGINAL = 1e-12
+_LARGEST = 1e60
+_MARGINAL = 1e-12  # distance to the axis or the circle, relative to the eigenvalue
+_ROUND_OFF = 1e-14  # the same, relative to the largest
 
 
 def balance(A: Array, B: Array, C: Array) -> tuple[Array, Array, Array]:
@@ -21,20 +28,36 @@ def balance(A: Array, B: Array, C: Array) -> tuple[Array, Array, Array]:
     return found[1], found[2], found[3]
 
 
-def require_no_fixed_mode(A: Array, B: Array, C: Array, sampled: bool) -> None:
+def require_range(name: str, A: Array) -> None:
+    """Refuse numbers whose squares and quotients are no numbers any more."""
+    sizes = np.abs(A[A != 0])
+    if ((sizes < 1 / _LARGEST) | (sizes > _LARGEST)).any():
+        expected = f"entries of {1 / _LARGEST:.0e} to {_LARGEST:.0e} in size, or 0"
+        raise InputError(f"{name}: expected {expected}, got others")
+
+
+def balance_loop(loop: Interconnection) -> Interconnection:
+    """Scale the states of a plant with disturbances: what w, u, z and y see of it stays."""
+    q, r = loop.B1.shape[1], len(loop.C1)
+    into, out = np.hstack([loop.B1, loop.B]), np.vstack([loop.C1, loop.C])
+    A, into, out = balance(loop.A, into, out)
+    return replace(loop, A=A, B1=into[:, :q], B=into[:, q:], C1=out[:r], C=out[r:])
+
+
+def require_no_fixed_mode(loop: Interconnection, asked_by: str) -> None:
     """Refuse a plant with a mode that is not stable and that u does not move or y does not show.
 
-    By the Popov-Belevitch-Hautus test at every eigenvalue that is not stable.
+    By the Popov-Belevitch-Hautus test at every eigenvalue that is not stable, inputs and outputs in
+    units in which they are as large as A.
 
     Raises
     ------
     DesignError
         Naming the mode, and whether it is uncontrollable or unobservable.
     """
-    values = np.linalg.eigvals(A)
-    edge = np.abs(values) - 1 if sampled else values.real / np.maximum(np.abs(values), 1.0)
-    size = max(float(np.linalg.norm(part)) for part in (A, B, C))
-    for value in values[(edge >= -_MARGINAL) & (values.imag >= 0)]:
+    A, size = loop.A, float(np.linalg.norm(loop.A))
+    B, C = _scaled(loop.B, size), _scaled(loop.C.T, size).T
+    for value in _not_stable(A, loop.sampled):
         shifted = A - value * np.eye(len(A))
         for pencil, word in (
             (np.hstack([shifted, B]), "uncontrollable"),
@@ -42,11 +65,72 @@ def require_no_fixed_mode(A: Array, B: Array, C: Array, sampled: bool) -> None:
         ):
             if scipy.linalg.svdvals(pencil)[-1] <= _SMALLEST * size:
                 raise DesignError(
-                    f"stabilise: the eigenvalue {_shown(value)} is not stable and {word}: "
+                    f"{asked_by}: the eigenvalue {_shown(value)} is not stable and {word}: "
                     "no feedback from y to u moves it"
                 )
 
 
+def require_movable(
+    loop: Interconnection, structure: ControllerStructure, sizes: Array, asked_by: str
+) -> None:
+    """Refuse a structure with which no loop can be stable, whatever its free numbers are.
+
+    A fixed mode is an eigenvalue for all free numbers: for one choice that is drawn, and for two
+    others. The sum of all eigenvalues may be fixed too: that of velocities without damping. The
+    numbers have `sizes` (n,). Source: [WangDavison73].
+
+    Raises
+    ------
+    DesignError
+        Naming the mode, or the sum.
+    """
+    random = np.random.default_rng(0)
+    drawn = sizes * random.uniform(0.3, 1.0, (3, len(sizes))) * random.choice([-1, 1], len(sizes))
+    drawn = np.clip(drawn, structure.lower, structure.upper)
+    closed = [scipy.linalg.matrix_balance(loop.closed(structure.gain(x)).A)[0] for x in drawn]
+    first, *others = closed
+    # of a free structure the modes that stay are uncontrollable, or unobservable
+    for value in () if structure.free else _not_stable(first, loop.sampled):
+        shifted = [A - value * np.eye(len(A)) for A in others]
+        if all(scipy.linalg.svdvals(A)[-1] <= _SMALLEST * np.linalg.norm(A) for A in shifted):
+            raise DesignError(
+                f"{asked_by}: the eigenvalue {_shown(value)} is not stable, and no free number of "
+                "the structure moves it"
+            )
+    if not loop.sampled:
+        _require_movable_sum(loop.A, closed, asked_by)
+
+
+def _require_movable_sum(A: Array, closed: Sequence[Array], asked_by: str) -> None:
+    """Refuse loops whose eigenvalues have the same sum, which is not negative."""
+    traces = np.array([np.trace(one) for one in closed])
+    size = max(float(np.abs(np.diag(one)).sum()) for one in (A, *closed))
+    if np.ptp(traces) <= _SMALLEST * size and traces[0] >= -_ROUND_OFF * size:
+        total = traces[0] if abs(traces[0]) > _SMALLEST * size else 0.0
+        raise DesignError(
+            f"{asked_by}: no controller of this structure makes the loop stable: the sum of all "
+            f"eigenvalues is {total:.4g} with all gains; a larger order may help"
+        )
+
+
+def _not_stable(A: Array, sampled: bool) -> ComplexArray:
+    """Eigenvalues that are not stable, one of each pair."""
+    values: ComplexArray = np.linalg.eigvals(A).astype(complex)
+    sizes = np.abs(values)
+    if sampled:
+        marginal = sizes >= 1 - _MARGINAL
+    else:
+        marginal = values.real >= -_MARGINAL * sizes - _ROUND_OFF * sizes.max(initial=0.0)
+    return values[marginal & (values.imag >= 0)]
+
+
+def _scaled(columns: Array, size: float) -> Array:
+    """Columns of the norm of A; zero ones stay."""
+    norms = np.linalg.norm(columns, axis=0)
+    return columns * ((size or 1.0) / np.where(norms > 0, norms, np.inf))
+
+
 def _shown(value: complex) -> str:
     """Write an eigenvalue, without an imaginary part if it has none."""
+    value += 0.0  # no -0
     return f"{value.real:.4g}" if value.imag == 0 else f"{value.real:.4g} + {value.imag:.4g}j"

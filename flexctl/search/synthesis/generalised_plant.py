@@ -67,9 +67,15 @@ class GeneralisedPlant:
         return _state_space(*parts, self.dt, *names)
 
     def closed(self, system: System) -> Any:
-        """Return a closed loop as a `control.StateSpace` from w to z."""
-        names = [self.inputs[i] for i in self.w], [self.outputs[i] for i in self.z]
-        return _state_space(system.A, system.B, system.C, system.D, self.dt, *names)
+        """Return a closed loop as a `control.StateSpace` from w to z.
+
+        Without w it has one input of zeros, as python-control refuses some systems without inputs.
+        """
+        inputs, outputs = [self.inputs[i] for i in self.w], [self.outputs[i] for i in self.z]
+        B, D = system.B, system.D
+        if not inputs:
+            inputs, B, D = ["none"], np.zeros((len(B), 1)), np.zeros((len(D), 1))
+        return _state_space(system.A, B, system.C, D, self.dt, inputs, outputs)
 
 
 def _state_space(
@@ -80,6 +86,20 @@ def _state_space(
     return control.ss(A, B, C, D, dt, inputs=inputs, outputs=outputs, remove_useless_states=False)
 
 
+def state_space(argument: str, system: Any) -> Any:
+    """Return a `control.StateSpace` or `TransferFunction` as the former."""
+    import control
+
+    if isinstance(system, control.TransferFunction):
+        try:
+            system = control.ss(system)
+        except ValueError as error:
+            raise InputError(f"{argument}: {error}") from error
+    if not isinstance(system, control.StateSpace):
+        raise InputError(f"{argument}: expected a control.StateSpace, got {type(system).__name__}")
+    return system
+
+
 def read_plant(
     plant: Any, measured: Channels | None, controlled: Channels | None
 ) -> GeneralisedPlant:
@@ -88,12 +108,9 @@ def read_plant(
     `measured` and `controlled` are numbers of the last outputs y and inputs u, as in
     `control.hinfsyn`, or names or indices of them.
     """
-    import control
-
-    if isinstance(plant, control.TransferFunction):
-        plant = control.ss(plant)
-    if not isinstance(plant, control.StateSpace):
-        raise InputError(f"plant: expected a control.StateSpace, got {type(plant).__name__}")
+    plant = state_space("plant", plant)
+    if not plant.nstates:
+        raise InputError("plant: expected at least one state, got none")
     inputs, outputs = tuple(plant.input_labels), tuple(plant.output_labels)
     y = _indices("nmeas", measured, outputs)
     u = _indices("ncon", controlled, inputs)
@@ -123,15 +140,24 @@ def _indices(argument: str, given: Channels | None, names: tuple[str, ...]) -> t
         if not 1 <= given <= len(names):
             raise InputError(f"{argument}: expected 1 to {len(names)}, got {given}")
         return tuple(range(len(names) - int(given), len(names)))
-    found = []
-    several: Any = given
-    for one in [given] if isinstance(given, str) else several:
-        if isinstance(one, str) and one not in names:
-            raise InputError(f"{argument}: expected some of {', '.join(names)}, got {one!r}")
-        index = names.index(one) if isinstance(one, str) else int(one)
-        if not 0 <= index < len(names) or index in found:
-            raise InputError(f"{argument}: expected indices below {len(names)}, each once")
-        found.append(index)
+    if not isinstance(given, str | Sequence | np.ndarray):
+        raise InputError(f"{argument}: expected a number, or names or indices, got {given!r:.60}")
+    several: Any = [given] if isinstance(given, str) else given
+    found = [_index(argument, one, names) for one in several]
+    if len(set(found)) < len(found):
+        raise InputError(f"{argument}: expected each channel once, got {given!r:.60}")
     if not found:
         raise InputError(f"{argument}: expected at least one channel, got none")
     return tuple(found)
+
+
+def _index(argument: str, one: Any, names: tuple[str, ...]) -> int:
+    """Return the index of one channel."""
+    if isinstance(one, str):
+        if one not in names:
+            raise InputError(f"{argument}: expected some of {', '.join(names)}, got {one!r}")
+        return names.index(one)
+    whole = isinstance(one, int | np.integer) and not isinstance(one, bool)
+    if not whole or not 0 <= one < len(names):
+        raise InputError(f"{argument}: expected indices in 0 .. {len(names) - 1}, got {one!r:.60}")
+    return int(one)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -63,6 +63,10 @@ class Interconnection:
             sampled=sampled,
         )
 
+    def without_through(self) -> Interconnection:
+        """Return the same plant without feedthrough from u to y."""
+        return replace(self, D=np.zeros_like(self.D))
+
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns of the gain K."""
@@ -106,6 +110,12 @@ class Interconnection:
         if self._through is None:
             return K
         return np.linalg.solve((np.eye(len(self._through)) - self._through @ K).T, K.T).T
+
+    def behind(self, effective: Array) -> Array:
+        """Return the gain K whose effective gain, see there, is the given one."""
+        if self._through is None:
+            return effective
+        return np.linalg.solve(np.eye(len(effective)) + effective @ self._through, effective)
 
     def closed(self, K: Array) -> System:
         """Close the loop by the gain K."""

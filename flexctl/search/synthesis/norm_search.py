@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from flexctl.search.synthesis.coalescence import coalesce
 from flexctl.search.synthesis.eigenvalues import Sensitive, abscissa_pieces, radius_pieces
 from flexctl.search.synthesis.gramians import h2_pieces
 from flexctl.search.synthesis.interconnection import Interconnection, System
-from flexctl.search.synthesis.peaks import hinf_pieces
+from flexctl.search.synthesis.peaks import Response, find_peaks, pieces_at
 from flexctl.search.synthesis.stability_search import (
     StabilitySearch,
     affordable,
@@ -27,10 +28,11 @@ from flexctl.search.synthesis.structures import ControllerStructure
 
 Norm = Literal["hinf", "h2", "abscissa"]
 
-_NORMS: Mapping[str, Callable[[System], Sensitive]] = {"hinf": hinf_pieces, "h2": h2_pieces}
 _BRIEF, _LONG = 250, 1200  # evaluations from each start, and from the best
+_MOST_STARTS = 200  # from which a stable loop is sought
 _FINAL = 2  # starts from which the search goes on to the end
 _ROUNDS, _WORTH = 4, 1e-3  # of coalescing eigenvalues, while they gain that much
+_FASTEST = 1e4  # of the typical rate: a spectral abscissa that falls so far has no minimum
 _SLOW = 0.02  # of the typical rate: a decay below which the stability constraint is looked at
 
 
@@ -45,7 +47,9 @@ class NormSearch:
         self.rate = typical_rate(loop.A, loop.sampled)
         self.spectrum = radius_pieces if loop.sampled else abscissa_pieces
         self.edge = float(np.exp(-decay)) if loop.sampled else -decay
+        self.fastest = -np.inf if loop.sampled else -_FASTEST * self.rate
         self.evaluations = 0
+        self._peaks: list[float] = []
 
     @property
     def functions(self) -> Functions:
@@ -64,7 +68,7 @@ class NormSearch:
         top, n = roots.largest, len(self.structure.names)
         if not top < (1.0 if self.loop.sampled else 0.0):
             return Pieces.of(np.array([np.inf]), np.zeros(n))
-        found = self._pieces(K, _NORMS[self.kind](system))
+        found = self._pieces(K, self.norm_of(system))
         if top < self.edge - _SLOW * self.rate:
             return found
         limit = self._pieces(K, roots)
@@ -73,6 +77,16 @@ class NormSearch:
             constraints=(limit.values - self.edge) / self.rate,
             constraint_gradients=limit.gradients / self.rate,
         )
+
+    def norm_of(self, system: System) -> Sensitive:
+        """Return the norm: H-infinity peaks are sought first where those of the last loop were."""
+        if self.kind == "hinf":
+            response = Response(system)
+            self._peaks = find_peaks(response, self._peaks)
+            return pieces_at(response, self._peaks)
+        if not system.sampled:  # the structure has no other feedthrough than round-off
+            system = replace(system, D=np.zeros_like(system.D))
+        return h2_pieces(system)
 
     def _pieces(self, K: Array, found: Sensitive) -> Pieces:
         if not np.isfinite(found.largest):
@@ -112,7 +126,8 @@ class NormSearch:
         for one in brief[:_FINAL]:
             if not stopped:
                 found.append(self._descend(one.x, _LONG, seed, told, certify=True))
-        if self.kind == "abscissa" and not stopped:
+        best = min(found, key=lambda one: (one.violation, one.objective))
+        if self.kind == "abscissa" and not stopped and best.status != "target":
             self._coalesce(found, seed, told)
         self.evaluations += search.evaluations
         return min(found, key=lambda one: (one.violation, one.objective)), search.starts
@@ -151,7 +166,7 @@ class NormSearch:
                     yield given
                 else:
                     yield from (one.x for one in search.run([given], affordable(n)))
-            others = random_starts(loop, self.structure, random)
+            others = islice(random_starts(loop, self.structure, random), _MOST_STARTS)
             yield from (one.x for one in search.run(others, affordable(n)))
 
         return points(), search
@@ -173,6 +188,7 @@ class NormSearch:
             upper=self.structure.upper,
             scale=size if self.kind == "abscissa" else np.maximum(size, np.abs(x)),
             evaluations=evaluations,
+            target=self.fastest if self.kind == "abscissa" else -np.inf,
             certify=certify,
             seed=seed,
             callback=callback,

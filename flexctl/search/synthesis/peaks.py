@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,11 @@ from flexctl.search.synthesis.interconnection import System
 _NEAR = 0.9  # of the norm: lower peaks do not count
 _MOST = 12  # peaks
 _AXIS = 1e-6  # relative distance from the imaginary axis at which an eigenvalue may lie on it
+_LOOSELY = 1e-3  # the same while the level rises, where nothing may be missed
+_SINGULAR = 1e-3  # relative distance of the level from D where elimination is ill-conditioned
+_FAR = 1e-12
+_BEYOND = 100.0  # of the fastest mode, where gains do not rise any more
+_TRIALS = 12
 _ITERATIONS = 30
 _REFINEMENTS = 40
 _NEARBY = 1e-3  # of the way inside, where a slope is looked at that is zero at zero
@@ -104,7 +110,12 @@ def hinf_pieces(system: System) -> Sensitive:
     Peaks below 0.9 of the norm are left out.
     """
     response = Response(system)
-    parts = [response.slope(w) for w in find_peaks(response)]
+    return pieces_at(response, find_peaks(response))
+
+
+def pieces_at(response: Response, peaks: Sequence[float]) -> Sensitive:
+    """Singular values at the peaks (f,), the largest first, with what they change by."""
+    parts = [response.slope(w) for w in peaks]
     values = np.concatenate([part[0] for part in parts])
     order = np.argsort(-values, kind="stable")
     order = order[values[order] >= _NEAR * values[order[0]]]
@@ -112,45 +123,42 @@ def hinf_pieces(system: System) -> Sensitive:
     return Sensitive(values=values[order], sensitivities=slopes[order])
 
 
-def find_peaks(response: Response) -> list[float]:
-    """Frequencies of the peaks near the norm, by level sets.
+def find_peaks(response: Response, likely: Sequence[float] = ()) -> list[float]:
+    """Frequencies of the peaks near the norm, by level sets; `likely` ones are tried first.
 
     A singular value equals a level where a Hamiltonian matrix (a symplectic pencil of a sampled
     system) has an eigenvalue on the axis (the unit circle). Between two such frequencies lies a
     peak above the level, to which the level is raised. Source: [BruinsmaSteinbuch90].
     """
     system = response.system
-    trials = np.r_[0.0, np.pi if system.sampled else np.inf, _frequencies_of_poles(system)]
+    trials = np.r_[0.0, np.pi if system.sampled else np.inf, _frequencies_of_poles(system), likely]
     gains = response.gains(trials)
     best, first = float(gains.max()), trials[gains.argmax()]
     if best == 0:
         return [0.0]
-    tops, heights = np.zeros(0), np.zeros(0)
     for _ in range(_ITERATIONS):
-        found = _tops(response, crossings(system, _NEAR * best), _NEAR * best)
-        heights = response.gains(found)
-        covered = heights.max(initial=0.0) >= best  # not where round-off hides the crossings
-        tops = found if covered else np.r_[found, first]
-        heights = heights if covered else np.r_[heights, best]
-        level = float(heights.max()) * (1 + 1e-9)
-        higher = _tops(response, crossings(system, level), level)
-        if not higher.size:
+        level = best * (1 + 1e-9)
+        _, inside, _, gains = _intervals(response, crossings(system, level, _LOOSELY), level)
+        if not inside.size:
             break
-        gains = response.gains(higher)
-        best, first = float(gains.max()), higher[gains.argmax()]
+        best, first = float(gains.max()), inside[gains.argmax()]
+    tops = _tops(response, crossings(system, _NEAR * best), _NEAR * best, float(first))
+    heights = response.gains(tops)
+    if heights.max(initial=0.0) < best:  # where round-off hides the crossings
+        tops, heights = np.r_[tops, first], np.r_[heights, best]
     order = np.argsort(-heights, kind="stable")
     kept = order[heights[order] >= _NEAR * heights.max()]
     return _apart([float(w) for w in tops[kept]])[:_MOST]
 
 
 def _frequencies_of_poles(system: System) -> Array:
-    """Frequencies of the most resonant poles, at which peaks are likely."""
+    """Frequencies of the poles, near which peaks are likely: the most resonant ones."""
     w: Any = np.linalg.eigvals(system.A)
     if system.sampled:
         w = np.log(np.where(w == 0, 1e-300, w).astype(complex))
-    w = w[w.imag > 0]
+    w = w[w.imag >= 0]
     resonance = np.abs(w.imag) / np.maximum(np.abs(w.real), 1e-300)
-    found = np.abs(w)[np.argsort(-resonance)][:3]
+    found = np.abs(w)[np.argsort(-resonance)][:_TRIALS]
     return np.minimum(found, np.pi) if system.sampled else found
 
 
@@ -163,26 +171,46 @@ def _apart(peaks: list[float]) -> list[float]:
     return kept
 
 
-def _tops(response: Response, levels: Array, level: float) -> Array:
-    """Frequencies of a peak in each interval between crossings that is above the level."""
+def _intervals(
+    response: Response, levels: Array, level: float
+) -> tuple[Array, Array, Array, Array]:
+    """Intervals between crossings in which gains are above the level.
+
+    Their ends, a frequency in each, and the gain there, (i,) each; the ends of the axis that are
+    above the level too.
+    """
     end = np.pi if response.system.sampled else np.inf
     edges = np.unique(np.r_[0.0, levels[levels < end], end])
     low, high = edges[:-1], edges[1:]
     inside = np.where(np.isfinite(high), (low + high) / 2, np.where(low > 0, 2 * low, 1.0))
-    gains = response.gains(np.r_[inside, 0.0, end])
-    at_ends = np.array([0.0, end])[gains[-2:] > level]
-    above = gains[:-2] > level
-    bounded = above & np.isfinite(high)
-    found = np.zeros(0)
-    if bounded.any():
-        found = _maximise(response, low[bounded], inside[bounded], high[bounded])
-        lower = response.gains(found) < gains[:-2][bounded]
-        found[lower] = inside[bounded][lower]
-    return np.r_[found, inside[above & ~np.isfinite(high)], at_ends]
+    low, inside, high = np.r_[low, 0.0, end], np.r_[inside, 0.0, end], np.r_[high, 0.0, end]
+    gains = response.gains(inside)
+    above = gains > level
+    return low[above], inside[above], high[above], gains[above]
+
+
+def _tops(response: Response, levels: Array, level: float, highest: float) -> Array:
+    """Frequencies of a peak in each interval between crossings that is above the level.
+
+    The highest frequency known so far is where the peak of its interval is sought from.
+    """
+    low, inside, high, gains = _intervals(response, levels, level)
+    own = (low < highest) & (highest < high)
+    inside = np.where(own, highest, inside)
+    gains[own] = response.gains(np.array([highest]))
+    if not response.system.sampled:
+        high[(high > low) & ~np.isfinite(high)] = _BEYOND * max(
+            float(np.abs(response.T).max()), 1.0
+        )
+    found, wide = inside.copy(), np.isfinite(high) & (high > inside)
+    if wide.any():
+        tops = _maximise(response, low[wide], inside[wide], high[wide])
+        found[wide] = np.where(response.gains(tops) < gains[wide], inside[wide], tops)
+    return found
 
 
 def _maximise(response: Response, low: Array, inside: Array, high: Array) -> Array:
-    """Frequencies (f,) between two at which gains cease to rise: regula falsi, Illinois' way.
+    """Frequencies (f,) between two at which gains cease to rise.
 
     The slope at zero is zero: where it rises at none of both ends, it is followed from inside.
     """
@@ -205,49 +233,87 @@ def _maximise(response: Response, low: Array, inside: Array, high: Array) -> Arr
             for new, old in ((near, low), (at_near, at_low))
         )
     found = np.where(at_low <= 0, low, high)
-    flat = _FLAT * np.minimum(at_low, -at_high)
-    side = np.zeros(len(low))
     active = np.flatnonzero((at_low > 0) & (at_high < 0))
-    for _ in range(_REFINEMENTS):
-        if not active.size:
-            break
-        i = active
-        found[i] = high[i] - at_high[i] * (high[i] - low[i]) / (at_high[i] - at_low[i])
-        rises = response.rises(found[i])
-        up, down = i[rises > 0], i[rises <= 0]
-        at_high[up[side[up] > 0]] /= 2
-        at_low[down[side[down] < 0]] /= 2
-        low[up], at_low[up], side[up] = found[up], rises[rises > 0], 1
-        high[down], at_high[down], side[down] = found[down], rises[rises <= 0], -1
-        close = (np.abs(rises) <= flat[i]) | (high[i] - low[i] < 1e-12 * high[i])
-        active = i[~close]
+    ends = low[active], at_low[active], high[active], at_high[active]
+    found[active] = _roots(response, *ends)
     return found
 
 
-def crossings(system: System, level: float) -> Array:
+def _roots(response: Response, a: Array, at_a: Array, b: Array, at_b: Array) -> Array:
+    """Find where rises pass through zero between a and b (f,), by [Chandrupatla97].
+
+    Inverse quadratic interpolation where that is safe, else bisection.
+    """
+    flat = _FLAT * np.minimum(np.abs(at_a), np.abs(at_b))
+    c, at_c, share = a.copy(), at_a.copy(), np.full(len(a), 0.5)
+    found, active = b.copy(), np.arange(len(a))
+    for _ in range(_REFINEMENTS):
+        if not active.size:
+            break
+        x = a + share * (b - a)
+        rises = response.rises(x)
+        found[active] = x
+        same = (rises > 0) == (at_a > 0)
+        c, at_c = np.where(same, a, b), np.where(same, at_a, at_b)
+        b, at_b = np.where(same, b, a), np.where(same, at_b, at_a)
+        a, at_a = x, rises
+        share = _next_share(a, at_a, b, at_b, c, at_c)
+        open_ = (np.abs(rises) > flat) & (np.abs(b - a) > 1e-12 * np.abs(x))
+        active, flat, share = active[open_], flat[open_], share[open_]
+        a, at_a, b, at_b, c, at_c = (part[open_] for part in (a, at_a, b, at_b, c, at_c))
+    return found
+
+
+def _next_share(a: Array, at_a: Array, b: Array, at_b: Array, c: Array, at_c: Array) -> Array:
+    """Where between a and b to look next, as shares of the way."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        xi, phi = (a - b) / (c - b), (at_a - at_b) / (at_c - at_b)
+        safe = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi)
+        first = at_a / (at_b - at_a) * at_c / (at_b - at_c)
+        second = (c - a) / (b - a) * at_a / (at_c - at_a) * at_b / (at_c - at_b)
+    return np.clip(np.where(safe, first + second, 0.5), 1e-6, 1 - 1e-6)
+
+
+def crossings(system: System, level: float, near: float = _AXIS) -> Array:
     """Frequencies >= 0 at which a singular value may equal the level.
 
-    Eigenvalues within round-off of the axis are all given: too many do no harm.
+    Eigenvalues near the axis are all given, by a relative distance: where the level is a peak they
+    are double ones, which round-off moves far. Too many do no harm.
     """
     A, B, C, D = system.A, system.B, system.C, system.D
     n, q, r = len(A), B.shape[1], len(C)
     if system.sampled:
-        return _sampled_crossings(system, level)
-    R = level**2 * np.eye(q) - D.T @ D
-    S = level**2 * np.eye(r) - D @ D.T
-    try:
-        RB, RDC = np.linalg.solve(R, B.T), np.linalg.solve(R, D.T @ C)
-        SC = np.linalg.solve(S, C)
-    except np.linalg.LinAlgError:
-        return np.zeros(0)
-    F = A + B @ RDC
-    H = np.block([[F, level * B @ RB], [-level * C.T @ SC, -F.T]])
-    w = np.linalg.eigvals(H)
-    on_axis = np.abs(w.real) <= _AXIS * (np.abs(w) + 1e-3 * np.abs(w).max(initial=0.0) / (2 * n))
+        return _sampled_crossings(system, level, near)
+    at_infinity = np.linalg.svd(D, compute_uv=False) if D.any() else np.zeros(1)
+    if (np.abs(level - at_infinity) < _SINGULAR * level).any():
+        w = _pencil_eigenvalues(system, level)
+    else:
+        R = level**2 * np.eye(q) - D.T @ D
+        S = level**2 * np.eye(r) - D @ D.T
+        RB, RDC, SC = np.linalg.solve(R, B.T), np.linalg.solve(R, D.T @ C), np.linalg.solve(S, C)
+        F = A + B @ RDC
+        H = np.block([[F, level * B @ RB], [-level * C.T @ SC, -F.T]])
+        w = np.linalg.eigvals(H)
+    on_axis = np.abs(w.real) <= near * (np.abs(w) + 1e-3 * np.abs(w).max(initial=0.0) / (2 * n))
     return np.unique(np.abs(w[on_axis].imag))
 
 
-def _sampled_crossings(system: System, level: float) -> Array:
+def _pencil_eigenvalues(system: System, level: float) -> ComplexArray:
+    """Finite eigenvalues of the Hamiltonian before w is eliminated: the level is that of D.
+
+    In x, the adjoint state l and w: A x + B w = s x, -A'l - C'(Cx + Dw) = s l and
+    B'l + D'(Cx + Dw) = level^2 w.
+    """
+    A, B, C, D = system.A, system.B, system.C, system.D
+    none, gap = np.zeros_like(A), D.T @ D - level**2 * np.eye(B.shape[1])
+    M = np.block([[A, none, B], [-C.T @ C, -A.T, -C.T @ D], [D.T @ C, B.T, gap]])
+    N = np.diag(np.r_[np.ones(2 * len(A)), np.zeros(len(gap))])
+    values = scipy.linalg.eigvals(M, N)
+    size = np.abs(M).sum()  # those at infinity are large, within round-off
+    return values[np.isfinite(values) & (np.abs(values) < size / _FAR)].astype(complex)
+
+
+def _sampled_crossings(system: System, level: float, near: float) -> Array:
     """Angles of eigenvalues on the unit circle of the pencil of level^2 I - G(1/z)'G(z).
 
     In the unknowns x, the adjoint state l and w: A x + B w = z x, l = z (A'l + C'(Cx + Dw)) and
@@ -261,4 +327,4 @@ def _sampled_crossings(system: System, level: float) -> Array:
     N = np.block([[one, none, zero], [C.T @ C, A.T, C.T @ D], [zero.T, zero.T, np.zeros((q, q))]])
     z = scipy.linalg.eigvals(M, N)
     z = z[np.isfinite(z)]
-    return np.unique(np.abs(np.angle(z[np.abs(np.abs(z) - 1) <= _AXIS])))
+    return np.unique(np.abs(np.angle(z[np.abs(np.abs(z) - 1) <= near])))

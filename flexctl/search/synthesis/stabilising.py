@@ -17,14 +17,21 @@ from flexctl.errors import DesignError, InputError
 from flexctl.records import Summary
 from flexctl.robustness import certify
 from flexctl.search.nonsmooth import Minimum
-from flexctl.search.synthesis.fixed_modes import balance, require_no_fixed_mode
+from flexctl.search.synthesis.fixed_modes import (
+    balance,
+    require_movable,
+    require_no_fixed_mode,
+    require_range,
+)
 from flexctl.search.synthesis.interconnection import Interconnection
 from flexctl.search.synthesis.stability_search import (
     CLEAR,
     StabilitySearch,
     affordable,
+    best_single_gains,
     random_starts,
     spectral_abscissa,
+    variable_sizes,
 )
 from flexctl.search.synthesis.starts import typical_rate
 from flexctl.search.synthesis.structures import ControllerStructure
@@ -161,7 +168,8 @@ def stabilise(
         Where shapes do not fit.
     DesignError
         Where a mode that is not stable is uncontrollable or unobservable, or no start led to a
-        stable loop: which is no proof that there is none, unless the mode is named.
+        stable loop: which is no proof that there is none, unless the mode is named, or all
+        static gains of a plant with one u and one y were told apart.
 
     Examples
     --------
@@ -172,20 +180,31 @@ def stabilise(
     >>> found.spectral_abscissa < -0.3, found.certified
     (True, True)
     """
+    starts, seed = checks.whole("starts", starts, least=1), checks.whole("seed", seed, least=0)
+    wanted = None if decay is None else checks.not_negative("decay", decay)
     plant = _checked(A, B, C, order, sample_time)
-    if starts < 1:
-        raise InputError(f"starts: expected at least 1, got {starts}")
-    require_no_fixed_mode(plant.A, plant.B, plant.C, plant.sampled)
-    aim = _aim(plant, sample_time) if decay is None else checks.number("decay", decay)
-    structure = ControllerStructure.full(plant.B.shape[1], len(plant.C), order)
-    target = -aim if sample_time is None else float(np.exp(-aim * sample_time))
-    search = StabilitySearch(plant, structure, target)
-    random = np.random.default_rng(seed)
-    trials = islice(random_starts(plant, structure, random), starts)
-    share = _ENOUGH if decay is None else 1.0
-    found = _good_enough(search, trials, affordable(len(plant.A) + order), share)
-    K = structure.gain(found.x)
-    closed = closed_states(A, B, C, K, order)
+    with np.errstate(all="ignore"):  # what overflows is no stable loop
+        require_no_fixed_mode(plant, "stabilise")
+        structure = ControllerStructure.full(plant.B.shape[1], len(plant.C), plant.order)
+        require_movable(plant, structure, variable_sizes(plant, structure), "stabilise")
+        if plant.shape == (1, 1):
+            _require_single_gain(plant)
+        aim = _aim(plant, sample_time) if wanted is None else wanted
+        target = -aim if sample_time is None else float(np.exp(-aim * sample_time))
+        search = StabilitySearch(plant, structure, target)
+        trials = islice(random_starts(plant, structure, np.random.default_rng(seed)), starts)
+        share = _ENOUGH if wanted is None else 1.0
+        found = _good_enough(search, trials, affordable(len(plant.A) + plant.order), share)
+        K = structure.gain(found.x)
+        closed = closed_states(A, B, C, K, plant.order)
+    return _record(search, found, K, closed, sample_time)
+
+
+def _record(
+    search: StabilitySearch, found: Minimum, K: Array, closed: Array, sample_time: float | None
+) -> Stabilisation:
+    """Gather what is known of the loop, or refuse one that is not stable beyond doubt."""
+    order = search.loop.order
     eigenvalues = np.linalg.eigvals(closed).astype(complex)
     abscissa = spectral_abscissa(eigenvalues, sample_time)
     clear = found.objective < search.edge - CLEAR * search.rate
@@ -206,6 +225,18 @@ def stabilise(
         evaluations=search.evaluations,
         starts=search.starts,
     )
+
+
+def _require_single_gain(plant: Interconnection) -> None:
+    """Refuse a plant with one u and one y that no static gain makes stable."""
+    best = best_single_gains(plant)[1]
+    if best >= (1.0 if plant.sampled else 0.0):
+        least = "modulus of an eigenvalue" if plant.sampled else "spectral abscissa"
+        raise DesignError(
+            "stabilise: no static gain makes the loop stable: the eigenvalues were counted between "
+            f"all gains at which one may cross the limit (the least {least} is {best:.3g}); "
+            "try order=1"
+        )
 
 
 def _good_enough(
@@ -241,12 +272,13 @@ def _checked(
         raise InputError(f"B: expected a matrix of {len(A)} rows, got shape {B.shape}")
     if C.ndim != 2 or C.shape[1] != len(A) or not len(C):
         raise InputError(f"C: expected a matrix of {len(A)} columns, got shape {C.shape}")
-    if isinstance(order, bool) or not isinstance(order, int | np.integer) or order < 0:
-        raise InputError(f"order: expected a whole number of at least 0, got {order!r}")
+    order = checks.whole("order", order, least=0)
     if sample_time is not None:
         checks.positive("sample_time", sample_time)
+    for name, part in (("A", A), ("B", B), ("C", C)):
+        require_range(name, part)
     A, B, C = balance(A, B, C)
-    return Interconnection.of(A, B, C, order=int(order), sampled=sample_time is not None)
+    return Interconnection.of(A, B, C, order=order, sampled=sample_time is not None)
 
 
 def _aim(plant: Interconnection, sample_time: float | None) -> float:

@@ -15,6 +15,7 @@ from flexctl.search.synthesis.eigenvalues import (
     radius_pieces,
 )
 from flexctl.search.synthesis.interconnection import Interconnection
+from flexctl.search.synthesis.one_gain import gains_between_crossings
 from flexctl.search.synthesis.starts import make_starts, typical_gain, typical_rate
 from flexctl.search.synthesis.structures import ControllerStructure
 
@@ -23,6 +24,7 @@ _BRIEF = 300  # evaluations from each start
 _PLAIN = 12  # starts before the sum over all eigenvalues is tried
 # how far left the sum wants all eigenvalues: of the typical rate; of the unit circle's radius
 _DEPTHS, _SAMPLED_DEPTHS = (3.0, 1.0, 0.1), (0.9, 0.5, 0.1)
+_SINGLE = 12  # single gains from which the search goes on
 _WINDOW = 0.1  # of the largest modulus: eigenvalues that are pieces
 
 
@@ -102,14 +104,36 @@ def variable_sizes(loop: Interconnection, structure: ControllerStructure) -> Arr
 def random_starts(
     loop: Interconnection, structure: ControllerStructure, random: np.random.Generator
 ) -> Iterator[Array]:
-    """Yield free numbers: those of designs without structure as far as it allows, then random."""
+    """Yield free numbers: those of designs without structure as far as it allows, then random.
+
+    The designs know nothing of a feedthrough of the plant: they are effective gains. Of a single
+    static gain the best between any two that make an eigenvalue cross the axis come next.
+    """
     size = variable_sizes(loop, structure)
     box = structure.lower, structure.upper
     for K in make_starts(loop, random):
-        yield structure.nearest(K)
+        yield structure.nearest(loop.behind(K))
+    if loop.shape == (1, 1):
+        for k in best_single_gains(loop)[0]:
+            yield structure.nearest(loop.behind(np.array([[k]])))
     while True:
         x = size * random.standard_normal(size.shape) * 10 ** random.uniform(-2, 1.5)
         yield np.clip(x, *box)
+
+
+def best_single_gains(loop: Interconnection) -> tuple[Array, float]:
+    """Try static gains of a plant with one u and one y: the best ones, and what the best reaches.
+
+    At least one lies in every interval of gains with as many unstable eigenvalues: where none of
+    them is stable, no gain is. The value is the spectral abscissa, or the radius of a sampled loop.
+    """
+    gains = np.concatenate(gains_between_crossings(loop))
+    measure = np.abs if loop.sampled else np.real
+    values = np.array(
+        [measure(np.linalg.eigvals(loop.A + k * loop.B @ loop.C)).max() for k in gains]
+    )
+    order = np.argsort(values, kind="stable")
+    return gains[order][:_SINGLE], float(values[order[0]])
 
 
 def affordable(n: int) -> int:

@@ -73,6 +73,7 @@ def _quadratic(
     L = _feedback(A.T, C.T, Y, weight * of_y / rate**2, loop.sampled).T
     if k:
         yield _reduced(loop, F, L, X, Y)
+        yield from _of_reduced_order(loop, F, L, weight, random)
     yield _with_states(-F @ np.linalg.pinv(C, rcond=1e-6), loop, random)
     yield _with_states(-np.linalg.pinv(B, rcond=1e-6) @ L, loop, random)
 
@@ -90,6 +91,55 @@ def _feedback(A: Array, B: Array, X: Array, R: Array, sampled: bool) -> Array:
     return np.linalg.solve(R, B.T @ X)
 
 
+def _of_reduced_order(
+    loop: Interconnection, F: Array, L: Array, weight: float, random: np.random.Generator
+) -> Iterator[Array]:
+    """Yield state feedback with an observer of what y does not show, and the dual of one.
+
+    Where the order admits them. They are stable whatever the plant is. Source: [Luenberger71].
+    """
+    for A, B, C, gain, back in (
+        (loop.A, loop.B, loop.C, F, False),
+        (loop.A.T, loop.C.T, loop.B.T, L.T, True),
+    ):
+        if loop.order < len(A) - len(C) or np.linalg.matrix_rank(C) < len(C):
+            continue
+        parts = _luenberger(A, B, C, gain, weight, loop.sampled)
+        if parts is None:
+            continue
+        (m, p), k = (B.shape[1], len(C)), len(parts) - B.shape[1]
+        K = _with_states(np.zeros((p, m) if back else (m, p)), loop, random)
+        K = K.T if back else K
+        K[: m + k, : p + k] = parts
+        K[: m + k, p + k :] = K[m + k :, : p + k] = 0.0
+        yield K.T if back else K
+
+
+def _luenberger(
+    A: Array, B: Array, C: Array, F: Array, weight: float, sampled: bool
+) -> Array | None:
+    """Return [Dk Ck; Bk Ak] of u = -F x with an observer of the n - p states beside y."""
+    p, m = len(C), B.shape[1]
+    T = np.vstack([C, scipy.linalg.null_space(C).T])
+    inverse = np.linalg.inv(T)
+    A, B, F = T @ A @ inverse, T @ B, F @ inverse
+    A11, A12, A21, A22 = A[:p, :p], A[:p, p:], A[p:, :p], A[p:, p:]
+    L = np.zeros((len(A22), p))
+    if len(A22):
+        seen = weight * np.diag(_sizes(A12.T) ** 2) / typical_rate(A, sampled) ** 2
+        try:
+            Y = _riccati(A22.T, A12.T, seen, sampled)
+        except (np.linalg.LinAlgError, ValueError):
+            return None
+        L = _feedback(A22.T, A12.T, Y, seen, sampled).T
+    Dk, Ck = -(F[:, :p] + F[:, p:] @ L), -F[:, p:]
+    observer, into = A22 - L @ A12, B[p:] - L @ B[:p]
+    Bk = observer @ L + A21 - L @ A11 + into @ Dk
+    K = np.zeros((m + len(A22), p + len(A22)))
+    K[:m, :p], K[:m, p:], K[m:, :p], K[m:, p:] = Dk, Ck, Bk, observer + into @ Ck
+    return K
+
+
 def _reduced(loop: Interconnection, F: Array, L: Array, X: Array, Y: Array) -> Array:
     """Return the controller with an observer, truncated to the states in which X and Y are largest.
 
@@ -99,7 +149,7 @@ def _reduced(loop: Interconnection, F: Array, L: Array, X: Array, Y: Array) -> A
     """
     A, B, C, k = loop.A, loop.B, loop.C, loop.order
     n, (m, p) = len(A), (B.shape[1], len(C))
-    Ak = A - B @ F - L @ C + L @ loop.D @ F
+    Ak = A - B @ F - L @ C
     root_x, root_y = (_root(one) for one in (X, Y))
     left, values, right = np.linalg.svd(root_x.T @ root_y)
     kept = min(k, n, int(np.sum(values > 1e-12 * values[0])))

@@ -12,8 +12,14 @@ from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.records import Summary
-
-Bounds = Mapping[str, tuple[float, float]]
+from flexctl.search.synthesis.structure_input import (
+    Bounds,
+    are_channels,
+    are_rows,
+    is_block,
+    read_bounds,
+    signed,
+)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -53,12 +59,27 @@ class ControllerStructure(Summary):
     upper: Array
     order: int
 
+    def __post_init__(self) -> None:
+        """Check that shapes fit each other."""
+        n, order = len(self.names), checks.whole("order", self.order, least=0)
+        offset = checks.finite("offset", self.offset)
+        if offset.ndim != 2 or min(offset.shape) <= order:
+            raise InputError(f"offset: expected more than {order} rows and columns (the order)")
+        if not n:
+            raise InputError("structure: expected at least one free number, got none")
+        checks.shape("directions", self.directions, (n, *offset.shape))
+        for name in ("lower", "upper"):
+            if np.shape(getattr(self, name)) != (n,):
+                raise InputError(f"{name}: expected one bound of each of {n} free numbers")
+
     @classmethod
     def full(cls, outputs: int, inputs: int, order: int = 0) -> ControllerStructure:
         """All entries free, for `outputs` u and `inputs` y: static, or of an order.
 
         Names are D[1,1], C[1,1], B[1,1], A[1,1] and so on, rows first.
         """
+        outputs = checks.whole("outputs", outputs, least=1)
+        inputs = checks.whole("inputs", inputs, least=1)
         return cls.pattern(np.ones((outputs, inputs), dtype=bool), order)
 
     @classmethod
@@ -66,9 +87,13 @@ class ControllerStructure(Summary):
         cls, mask: Any, order: int = 0, bounds: Bounds | None = None
     ) -> ControllerStructure:
         """Zero feedthrough where the mask (m, p) is False; all else of a dynamic one is free."""
-        free = np.asarray(mask)
-        if free.dtype != bool or free.ndim != 2:
+        try:
+            free: Array = np.asarray(mask)
+        except ValueError:  # rows of several lengths
+            free = np.zeros(0)
+        if free.dtype != bool or free.ndim != 2 or not free.size:
             raise InputError(f"pattern: expected a matrix of True and False, got {mask!r:.60}")
+        order = checks.whole("order", order, least=0)
         m, p = free.shape
         table = [
             [
@@ -87,9 +112,10 @@ class ControllerStructure(Summary):
 
         A name that stands twice ties the entries; "-k" is the negative of "k".
         """
+        order = checks.whole("order", order, least=0)
+        if not are_rows(entries):
+            raise InputError(f"table: expected rows of one length, got {entries!r:.60}")
         rows = [list(row) for row in entries]
-        if not rows or len({len(row) for row in rows}) != 1 or not rows[0]:
-            raise InputError("table: expected rows of one length, got others")
         if len(rows) <= order or len(rows[0]) <= order:
             raise InputError(f"table: expected more than {order} rows and columns (the order)")
         shape = len(rows), len(rows[0])
@@ -97,8 +123,8 @@ class ControllerStructure(Summary):
         for i, row in enumerate(rows):
             for j, entry in enumerate(row):
                 if isinstance(entry, str):
-                    name = entry.lstrip("+-").strip()
-                    parts.setdefault(name, np.zeros(shape))[i, j] = -1 if entry[0] == "-" else 1
+                    sign, name = signed(f"table[{i + 1}][{j + 1}]", entry)
+                    parts.setdefault(name, np.zeros(shape))[i, j] = sign
                 else:
                     offset[i, j] = checks.number(f"table[{i + 1}][{j + 1}]", entry)
         return cls._of(parts, offset, order, bounds)
@@ -111,10 +137,10 @@ class ControllerStructure(Summary):
 
         All entries of each are free; u and y that no block has are not used.
         """
-        m = 1 + max((max(block[0], default=-1) for block in blocks), default=-1)
-        p = 1 + max((max(block[1], default=-1) for block in blocks), default=-1)
-        if m == 0 or p == 0:
-            raise InputError("blocks: expected (outputs, inputs, order) of each controller")
+        expected = "blocks: expected (outputs, inputs, order) of each controller"
+        if not isinstance(blocks, Sequence) or not blocks or not all(map(is_block, blocks)):
+            raise InputError(f"{expected}, got {blocks!r:.60}")
+        m, p = 1 + max(max(one[0]) for one in blocks), 1 + max(max(one[1]) for one in blocks)
         k = sum(block[2] for block in blocks)
         table: list[list[float | str]] = [[0.0] * (p + k) for _ in range(m + k)]
         before = 0
@@ -155,12 +181,18 @@ class ControllerStructure(Summary):
         bounds
             Of numbers by name.
         """
-        kinds = terms.upper()
+        kinds = str(terms).upper()
         if not kinds or set(kinds) - set("PID") or len(set(kinds)) != len(kinds):
             raise InputError(f"terms: expected some of PID, got {terms!r}")
+        if not are_channels(channels):
+            raise InputError(
+                f"channels: expected pairs of indices, each once, got {channels!r:.60}"
+            )
         Tf = checks.positive("filter_time", filter_time)
         T = 1.0 if sample_time is None else checks.positive("sample_time", sample_time)
         sampled = sample_time is not None
+        if sampled and "D" in kinds and Tf <= T / 2:  # of the filter xd+ = (1 - T/Tf) xd + ...
+            raise InputError(f"filter_time: expected above half of sample_time, got {Tf:g}")
         m, p = 1 + max(u for u, _ in channels), 1 + max(y for _, y in channels)
         each = [kind for kind in "ID" if kind in kinds]
         k = len(each) * len(channels)
@@ -195,14 +227,7 @@ class ControllerStructure(Summary):
         names = tuple(parts)
         if not names:
             raise InputError("structure: expected at least one free number, got none")
-        limits = dict(bounds or {})
-        if unknown := [name for name in limits if name not in names]:
-            raise InputError(f"bounds: expected some of {', '.join(names)}, got {unknown[0]!r}")
-        pairs = [limits.get(name, (-np.inf, np.inf)) for name in names]
-        low, high = (np.array([float(pair[side]) for pair in pairs]) for side in (0, 1))
-        if not (low <= high).all():
-            i = int((~(low <= high)).argmax())
-            raise InputError(f"bounds[{names[i]}]: expected lower <= upper, got {pairs[i]}")
+        low, high = read_bounds(names, bounds)
         return cls(
             names=names,
             offset=offset,
@@ -212,9 +237,18 @@ class ControllerStructure(Summary):
             order=order,
         )
 
+    @property
+    def free(self) -> bool:
+        """Whether every matrix K is possible: all entries free, apart, and without bounds."""
+        rows = self.directions.reshape(len(self.names), -1)
+        whole = len(rows) == self.offset.size and np.linalg.matrix_rank(rows) == len(rows)
+        return bool(whole and np.isinf(self.lower).all() and np.isinf(self.upper).all())
+
     def gain(self, x: Any) -> Array:
         """Return K (m + k, p + k) for the free numbers x (n,)."""
-        return self.offset + np.tensordot(np.asarray(x, dtype=float), self.directions, 1)
+        if not isinstance(x, np.ndarray) or x.shape != self.lower.shape:
+            x = checks.shape("x", x, self.lower.shape)
+        return self.offset + np.tensordot(x, self.directions, 1)
 
     def chain(self, slopes: Array) -> Array:
         """Return derivatives with respect to x, (s, n), from those to K, (s, m + k, p + k)."""

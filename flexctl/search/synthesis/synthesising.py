@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, get_args
 
@@ -11,21 +11,33 @@ import numpy as np
 
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
-from flexctl.errors import InputError
+from flexctl.errors import DesignError, InputError
 from flexctl.records import Summary
 from flexctl.robustness import certify
 from flexctl.search.nonsmooth import Minimum, Progress
 from flexctl.search.synthesis.feedthrough import forbid_feedthrough
-from flexctl.search.synthesis.generalised_plant import Channels, GeneralisedPlant, read_plant
+from flexctl.search.synthesis.fixed_modes import (
+    balance_loop,
+    require_movable,
+    require_no_fixed_mode,
+)
+from flexctl.search.synthesis.generalised_plant import (
+    Channels,
+    GeneralisedPlant,
+    read_plant,
+    state_space,
+)
 from flexctl.search.synthesis.interconnection import Interconnection
 from flexctl.search.synthesis.norm_search import Norm, NormSearch
-from flexctl.search.synthesis.stability_search import spectral_abscissa
+from flexctl.search.synthesis.stability_search import spectral_abscissa, variable_sizes
 from flexctl.search.synthesis.starts import typical_rate
+from flexctl.search.synthesis.structure_input import are_rows
 from flexctl.search.synthesis.structures import ControllerStructure
 
 Structure = ControllerStructure | int | Sequence[Sequence[Any]] | Array
 
 _DECAY = 1e-6  # of the typical rate
+_ROUND_OFF = 1e-6  # of a norm: what the search has seen is not so any more
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -55,7 +67,8 @@ class Synthesis(Summary):
         gradients gathered within a radius, in free numbers each divided by its own size (that
         where the search started, or at which it moves eigenvalues by their own size).
     status
-        ``stationary``, or why the search ended before (`stalled`, `limit`, `stopped`).
+        ``stationary``, or why the search ended before (`stalled`, `limit`, `stopped`); `unbounded`
+        where a spectral abscissa falls as far as gains grow.
     evaluations, starts
         Norms and spectra computed, and starts tried.
     history
@@ -172,58 +185,81 @@ def synthesise(
     >>> found.spectral_abscissa < 0
     True
     """
-    if norm not in get_args(Norm):
-        raise InputError(f"norm: expected {', '.join(get_args(Norm))}, got {norm!r}")
-    if starts < 1:
-        raise InputError(f"starts: expected at least 1, got {starts}")
+    if not isinstance(norm, str) or norm not in get_args(Norm):
+        raise InputError(f"norm: expected {', '.join(get_args(Norm))}, got {norm!r:.60}")
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback: expected a function, got {callback!r:.60}")
+    starts, seed = checks.whole("starts", starts, least=1), checks.whole("seed", seed, least=0)
+    wanted = None if decay is None else checks.not_negative("decay", decay)
     generalised, chosen = _read(plant, structure, nmeas, ncon)
-    loop = generalised.interconnection(chosen.order)
-    loop.require_shape(chosen.offset, "structure")
-    if norm != "abscissa" and not (loop.B1.shape[1] and len(loop.C1)):
+    own = generalised.interconnection(chosen.order)
+    own.require_shape(chosen.offset, "structure")
+    if norm != "abscissa" and not (own.B1.shape[1] and len(own.C1)):
         raise InputError(f"plant: expected inputs w and outputs z for norm={norm!r}, got none")
-    free = forbid_feedthrough(loop, chosen) if norm == "h2" and not loop.sampled else chosen
-    period = generalised.period
-    slowest = _DECAY * typical_rate(loop.A, loop.sampled) if decay is None else decay
-    task = NormSearch(loop, free, norm, slowest * (period or 1.0))
-    found, tried = task.run(_start_of(start, loop, free), starts, seed, callback)
-    K = free.gain(found.x)
-    return _record(generalised, task, K, chosen.named(chosen.nearest(K)), found, tried)
+    first = _start_of(start, own, generalised.dt)
+    with np.errstate(all="ignore"):  # what overflows is no stable loop
+        loop = balance_loop(own)
+        require_no_fixed_mode(loop, "synthesise")
+        require_movable(loop, chosen, variable_sizes(loop, chosen), "synthesise")
+        effective = chosen.free and loop.D.any()
+        if effective:  # K (I - D K)^-1 is sought: any is possible, and the feedthrough is gone
+            first, loop = None if first is None else own.effective(first), loop.without_through()
+        free = forbid_feedthrough(loop, chosen) if norm == "h2" and not loop.sampled else chosen
+        slowest = _DECAY * typical_rate(loop.A, loop.sampled) if wanted is None else wanted
+        task = NormSearch(loop, free, norm, slowest * (generalised.period or 1.0))
+        given = None if first is None else free.nearest(first)
+        found, tried = task.run(given, starts, seed, callback)
+        K = free.gain(found.x)
+        K = own.behind(K) if effective else K
+    result = _record(generalised, task, K, chosen.named(chosen.nearest(K)), found, tried)
+    if norm != "abscissa" and wanted and found.violation > 0 and found.status != "stopped":
+        raise DesignError(
+            f"synthesise: no loop with decay={wanted:g} found, the best has a spectral abscissa of "
+            f"{result.spectral_abscissa:.3g} 1/s; ask for less, or for a larger structure"
+        )
+    return result
 
 
 def _read(
     plant: Any, structure: Structure, nmeas: Channels | None, ncon: Channels | None
 ) -> tuple[GeneralisedPlant, ControllerStructure]:
     """Read plant and structure, each of which may tell the channels of the other."""
-    if isinstance(structure, bool) or (isinstance(structure, int) and structure < 0):
-        raise InputError(f"structure: expected an order of at least 0, got {structure!r}")
     if isinstance(structure, int | np.integer):
+        order = checks.whole("structure", structure, least=0)
         generalised = read_plant(plant, nmeas, ncon)
         sizes = len(generalised.u), len(generalised.y)
-        return generalised, ControllerStructure.full(*sizes, int(structure))
+        return generalised, ControllerStructure.full(*sizes, order)
     if not isinstance(structure, ControllerStructure):
-        mask = np.asarray(structure, dtype=object)
-        if mask.ndim != 2:
-            raise InputError("structure: expected an order, a table or a ControllerStructure")
-        entries = mask.tolist()
-        if all(isinstance(one, bool) for row in entries for one in row):
-            structure = ControllerStructure.pattern(np.array(entries, dtype=bool))
-        else:
-            structure = ControllerStructure.table(entries)
+        structure = _read_table(structure)
     m, p = (size - structure.order for size in structure.offset.shape)
     return read_plant(plant, p if nmeas is None else nmeas, m if ncon is None else ncon), structure
 
 
-def _start_of(start: Any, loop: Interconnection, structure: ControllerStructure) -> Array | None:
-    """Free numbers nearest to a controller that the user has."""
+def _read_table(structure: Any) -> ControllerStructure:
+    """Read a matrix of True and False, or of numbers and names."""
+    if not are_rows(structure):
+        expected = "an order, a table or a ControllerStructure"
+        raise InputError(f"structure: expected {expected}, got {structure!r:.60}")
+    entries = [list(row) for row in structure]
+    if all(isinstance(one, bool | np.bool_) for row in entries for one in row):
+        return ControllerStructure.pattern(np.array(entries, dtype=bool))
+    return ControllerStructure.table(entries)
+
+
+def _start_of(start: Any, loop: Interconnection, dt: Any) -> Array | None:
+    """Return the gain [Dk Ck; Bk Ak] of a controller that the user has."""
     if start is None:
         return None
-    if hasattr(start, "A") and hasattr(start, "D"):
-        parts = [np.asarray(getattr(start, name), dtype=float) for name in "DCBA"]
+    if hasattr(start, "dt"):
+        system = state_space("start", start)
+        if system.dt not in (None, dt) and dt is not None:
+            raise InputError(f"start: expected the sample time of the plant {dt}, got {system.dt}")
+        parts = [np.asarray(getattr(system, name), dtype=float) for name in "DCBA"]
         K = np.block([[parts[0], parts[1]], [parts[2], parts[3]]])
     else:
         K = np.atleast_2d(checks.finite("start", start))
     loop.require_shape(K, "start")
-    return structure.nearest(K)
+    return K
 
 
 def _record(
@@ -235,22 +271,34 @@ def _record(
     starts: int,
 ) -> Synthesis:
     """Gather what is known of the answer."""
-    loop = task.loop
-    system = loop.closed(K)
+    order = task.loop.order
+    system = plant.interconnection(order).closed(K)
+    if task.kind == "h2" and not system.sampled:  # but for round-off there is no feedthrough
+        system = replace(system, D=np.zeros_like(system.D))
     eigenvalues = np.linalg.eigvals(system.A).astype(complex)
     abscissa = spectral_abscissa(eigenvalues, plant.period)
+    if not abscissa < 0:
+        raise DesignError(
+            "synthesise: gains grow until round-off decides about stability "
+            f"(up to {np.abs(K).max():.3g}); set bounds, or count u among the outputs z"
+        )
+    norm, status = found.objective, found.status
+    if task.kind != "abscissa":  # that of the loop as it is, not as it was scaled
+        norm = task.norm_of(system).largest
+        if norm > found.objective * (1 + _ROUND_OFF):
+            status = "stalled"
     return Synthesis(
-        controller=plant.controller(K, loop.order),
+        controller=plant.controller(K, order),
         closed_loop=plant.closed(system),
         kind=task.kind,
-        norm=abscissa if task.kind == "abscissa" else found.objective,
+        norm=abscissa if task.kind == "abscissa" else norm,
         spectral_abscissa=abscissa,
         parameters=parameters,
         gain=K,
         eigenvalues=eigenvalues,
         stationarity=found.stationarity,
         radius=found.radius,
-        status=found.status,
+        status="unbounded" if status == "target" else status,
         evaluations=task.evaluations,
         starts=starts,
         history=tuple((one.evaluations, one.objective) for one in found.history),

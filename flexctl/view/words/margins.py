@@ -61,16 +61,19 @@ def _limited(value: float, factor: float, unit: str) -> str:
 def certificate_words(certificate: Certificate) -> str:
     """Say what a certificate proves, and of what."""
     error, bound = certificate.relative_error, certificate.spectral_abscissa
-    about = f"all loops whose entries differ by up to {error:.3g} of their size" if error else "it"
+    of_all = f"for all loops whose entries differ by up to {error:.3g} of their size"
+    about = of_all if error else "for this loop"
     if not np.isfinite(bound) and not certificate.proven:
-        return f"Not proven: nothing is proven of {about}. It may still be stable."
-    decay = f"every disturbance decays at {_at_least(-bound):.4g} 1/s at least"
+        return f"Not proven to be stable: no bound was found {about}. It may still be stable."
+    decays = f"every disturbance decays at {_at_least(-bound):.4g} 1/s at least"
     grows = f"no disturbance grows faster than at {-_at_least(-bound):.4g} 1/s"
-    what = decay if bound < 0 else grows
+    proven = f"roven in interval arithmetic {about}: {decays if bound < 0 else grows}."
     if certificate.proven:
-        return f"Proven in interval arithmetic of {about}: {what}."
-    wanted = f" ({certificate.decay:.4g} 1/s was wanted)" if certificate.decay else ""
-    return f"Not proven to be stable: of {about}, {what}{wanted}. It may still be stable."
+        return f"P{proven}"
+    if bound < 0:  # stable, but slower than wanted
+        wanted = f"{certificate.decay:.4g} 1/s"
+        return f"A decay at {wanted} is not proven. P{proven} It may still be faster."
+    return f"Not proven to be stable. P{proven} It may still be stable."
 
 
 def _at_least(value: float) -> float:

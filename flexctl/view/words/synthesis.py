@@ -27,6 +27,7 @@ def synthesis_words(found: Synthesis) -> str:
         "stalled": "No descent was found from there, but that is no proof of a minimum.",
         "limit": "The search ended at its limit of evaluations.",
         "stopped": "The search was stopped.",
+        "unbounded": "It falls as far as the gains grow: set bounds to them.",
     }[found.status]
     unit = " 1/s" if found.kind == "abscissa" else ""
     return (

@@ -178,11 +178,36 @@ def test_a_wanted_decay_is_proven_where_there_is_more():
     held = np.diag([np.exp(-0.2), 0.5])
 
     assert flexctl.certify(A, decay=0.0999).proven
-    assert not flexctl.certify(A, decay=0.1001).proven
+    slower = flexctl.certify(A, decay=0.1001)
+    assert not slower.proven
+    assert flexctl.explain(slower).startswith("A decay at 0.1001 1/s is not proven. Proven in int")
     found = flexctl.certify(held, sample_time=0.1, decay=1.9)
     assert found.proven
     assert found.spectral_abscissa == pytest.approx(-2.0, rel=1e-9)
     assert not flexctl.certify(held, sample_time=0.1, decay=2.1).proven
+
+
+@pytest.mark.parametrize(
+    ("A", "changes"),
+    [
+        (np.array([[-1.0, 1e150], [0.0, -1e-150]]), {}),
+        (np.array([[-1e8, 1e3], [1e-3, -1e-3]]), {}),
+        (np.diag([-1.7e308, -1e-300]), {}),
+        (1.7e308 * np.array([[-1.0, 0.0], [0.0, -1.0]]), {}),
+        (np.full((2, 2), 1e200), {"sample_time": 1.0}),
+        ([[0.5]], {"sample_time": 1e-320}),
+        ([[-1.0, 0.5], [0.5, -1.0]], {"relative_error": 0.9}),
+    ],
+)
+def test_extreme_numbers_give_an_answer_that_is_no_claim_or_true(A, changes):
+    found = flexctl.certify(A, **changes)
+    limit = 1.0 if "sample_time" in changes else 0.0
+
+    assert found.bound >= exact_bound(np.asarray(A), limit == 1.0)
+    assert found.proven == (found.bound < limit)
+    assert found.spectral_abscissa > -np.inf
+    assert (found.P is None) == (found.T is None)
+    assert "roven" in flexctl.explain(found)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +216,11 @@ def test_a_wanted_decay_is_proven_where_there_is_more():
         ([[1.0, 2.0]], {}, "A: expected a square matrix, got shape"),
         ([[np.nan]], {}, "A: expected finite numbers"),
         (np.zeros((0, 0)), {}, "A: expected one state at least, got none"),
-        ([[-1.0]], {"relative_error": -1e-3}, "relative_error: expected 0 to 1, got -0.001"),
+        ([[-1.0]], {"relative_error": -1e-3}, "relative_error: expected at least 0 and below 1"),
+        ([[-1.0]], {"relative_error": 1.0}, "relative_error: expected at least 0 and below 1"),
+        ([[-1.0]], {"relative_error": np.inf}, "relative_error: expected finite numbers"),
+        ([[-1j]], {}, "A: expected real numbers"),
+        ([[1e-9]], {"decay": -1e-6}, "decay: expected one number of at least 0, got -1e-06"),
         ([[-1.0]], {"sample_time": 0.0}, "sample_time: expected one number above 0"),
         ([[-1.0]], {"decay": np.nan}, "decay: expected finite numbers"),
     ],

@@ -89,6 +89,17 @@ def test_undamped_modes_are_never_certified(make):
     assert found.certified.why == "the loop without error is not proven to be stable"
 
 
+def test_poses_at_which_the_loop_is_unstable_are_told():
+    design = load_design("two-link-decoupling")
+    found = stiffness_margin(load_model(design.model), design, n_path=2, certify=True)
+
+    assert found.certified.proven
+    assert [pose.certified.proven for pose in found.path] == [False, False]
+    assert {pose.certified.why for pose in found.path} == {
+        "the loop is unstable there without error"
+    }
+
+
 def test_without_the_wish_nothing_is_certified(make):
     arm, design = case(make)
     found = stiffness_margin(arm, design, truth_basis=TWO, n_path=2)

@@ -77,12 +77,68 @@ def test_a_mode_that_no_feedback_moves_is_named():
         flexctl.stabilise([[2.0, 0.0], [0.0, -1.0]], np.eye(2), [[0.0, 1.0]])
 
 
-@pytest.mark.parametrize("order", [0, 1])
-def test_marginal_is_not_stable(order):
-    # two masses and a spring, pushed here and seen there: a static gain leaves some undamped
-    A = [[0, 0, 1, 0], [0, 0, 0, 1], [-1, 1, 0, 0], [1, -1, 0, 0]]
-    with pytest.raises(DesignError, match=f"try order={order + 1}, or more starts"):
-        flexctl.stabilise(A, [[0], [0], [1], [0]], [[0, 1, 0, 0]], order, starts=15)
+TWO_MASSES = np.array([[0, 0, 1, 0], [0, 0, 0, 1], [-1, 1, 0, 0], [1, -1, 0, 0]], float)
+
+
+def test_marginal_is_not_stable():
+    # two masses and a spring, pushed here and seen there
+    with pytest.raises(DesignError, match="try order=2, or more starts"):
+        flexctl.stabilise(TWO_MASSES, [[0], [0], [1], [0]], [[0, 1, 0, 0]], 1, starts=15)
+
+
+def test_positions_alone_damp_nothing():
+    B, C = np.eye(4)[:, 2:], np.eye(4)[:2]
+    with pytest.raises(DesignError, match="the sum of all eigenvalues is 0 with all gains"):
+        flexctl.stabilise(TWO_MASSES, B, C)
+    assert flexctl.stabilise(TWO_MASSES, B, C, 1).certified
+
+
+def test_modes_in_the_units_of_their_inputs_are_no_fixed_modes():
+    # each has a feedback, with gains that are as large or small as the units
+    for size in (1e-20, 1e20):
+        found = flexctl.stabilise([[1.0, 1.0], [0.0, 2.0]], [[0], [size]], [[1, 0], [0, 1]])
+        assert found.certified
+
+
+@pytest.mark.parametrize("sample_time", [None, 0.1])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_single_gain_is_found_if_there_is_one(seed, sample_time):
+    # stable within a narrow range of gains only
+    random = np.random.default_rng(seed)
+    n = int(random.integers(2, 12))
+    A, b, c = (random.standard_normal(shape) for shape in ((n, n), (n, 1), (1, n)))
+    w = np.linalg.eigvals(A)
+    A = 0.999 * A / np.abs(w).max() if sample_time else A - (w.real.max() + 1e-3) * np.eye(n)
+    k = 10.0 ** random.uniform(-2, 2)
+    found = flexctl.stabilise(A - k * b @ c, b, c, sample_time=sample_time, starts=30)
+    w = np.linalg.eigvals(A + (found.K - k) * (b @ c))
+
+    assert (np.abs(w).max() < 1) if sample_time else (w.real.max() < 0)
+    assert found.certified
+
+
+@pytest.mark.parametrize("sample_time", [None, 0.1])
+def test_a_single_gain_that_does_not_exist_is_not_sought(sample_time):
+    # between two real zeros outside lies one real pole: no stable controller helps
+    A, b, c = np.diag([1.1, 1.5, 2.0]), np.ones((3, 1)), np.ones((1, 3))
+    with pytest.raises(DesignError, match="no static gain makes the loop stable: the eigenvalues"):
+        flexctl.stabilise(A, b, c, sample_time=sample_time)
+    gains = np.r_[-np.logspace(-6, 6, 500), 0, np.logspace(-6, 6, 500)]
+    w = np.linalg.eigvals(A + gains[:, None, None] * (b @ c))
+    assert ((np.abs(w).max(1) >= 1) if sample_time else (w.real.max(1) >= 0)).all()
+
+
+@pytest.mark.parametrize("sample_time", [None, 0.1])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_an_observer_of_reduced_order_is_among_the_starts(transposed, sample_time):
+    # zeros between unstable poles: order n - 1 always helps, but is hard to find
+    A, B = np.diag([1.1, 1.5, 2.0, 2.5]), np.ones((4, 1))
+    C = np.array([[1.0, 1.0, 1.0, 1.0], [0.0, 1.0, 2.0, 4.0]])
+    if transposed:
+        B, C = C.T, B.T
+    found = flexctl.stabilise(A, B, C, 2, sample_time=sample_time, starts=8)
+
+    assert found.certified
 
 
 def test_two_masses_and_a_spring_are_stabilised_with_two_states():
@@ -104,8 +160,28 @@ def test_two_masses_and_a_spring_are_stabilised_with_two_states():
         ((np.eye(2), np.eye(2), np.eye(2), 1.5), "order: expected a whole number of at least 0"),
         ((np.zeros((0, 0)), np.zeros((0, 1)), np.zeros((1, 0))), "A: expected at least one state"),
         (([[np.nan]], [[1]], [[1]]), "A: expected finite numbers"),
+        (([[1j]], [[1]], [[1]]), "A: expected real numbers"),
+        (([[1e200]], [[1]], [[1]]), "A: expected entries of 1e-60 to 1e.60 in size, or 0"),
+        (([[1]], [[1e-200]], [[1]]), "B: expected entries of 1e-60 to 1e"),
+        (([[1]], [1], [[1]]), "B: expected a matrix of 1 rows"),
     ],
 )
 def test_what_does_not_fit_is_refused(arguments, says):
     with pytest.raises(InputError, match=says):
         flexctl.stabilise(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"starts": 0}, "starts: expected a whole number of at least 1, got 0"),
+        ({"starts": 1.5}, "starts: expected a whole number of at least 1, got 1.5"),
+        ({"seed": -1}, "seed: expected a whole number of at least 0, got -1"),
+        ({"seed": "x"}, "seed: expected a whole number of at least 0, got 'x'"),
+        ({"decay": -1.0}, "decay: expected one number of at least 0, got -1.0"),
+        ({"sample_time": 0}, "sample_time: expected one number above 0, got 0"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, says):
+    with pytest.raises(InputError, match=says):
+        flexctl.stabilise([[1.0]], [[1.0]], [[1.0]], **options)

@@ -227,8 +227,8 @@ def test_a_start_is_never_made_worse():
     plant = state_feedback(A, B, np.eye(2))
     gain, _, _ = control.lqr(A, B, 3 * np.eye(4), np.eye(2))
     start = control.ss([], [], [], -gain)
-    before = control.norm(plant.lft(start), "inf")
-    found = flexctl.synthesise(plant, 0, nmeas=4, ncon=2, start=start, starts=1)
+    before = control.norm(plant.lft(start), 2)
+    found = flexctl.synthesise(plant, 0, "h2", nmeas=4, ncon=2, start=start, starts=1)
 
     assert found.norm < before
 
@@ -318,6 +318,80 @@ def test_a_feedthrough_that_the_controller_makes_is_left_out():
     assert found.gain == pytest.approx(np.array([[-1 - np.sqrt(2), 0]]), abs=1e-5)
 
 
+def test_a_feedthrough_of_round_off_is_none():
+    # the gains of a plane make no feedthrough, within round-off
+    random = np.random.default_rng(3)
+    A, B1, B, C1, C = (
+        random.standard_normal(shape) for shape in ((3, 3), (3, 2), (3, 2), (1, 3), (2, 3))
+    )
+    D = np.zeros((3, 4))
+    D[:1, 2:], D[1:, :2] = random.standard_normal((1, 2)), random.standard_normal((2, 2))
+    plant = control.ss(A - 2 * np.eye(3), np.hstack([B1, B]), np.vstack([C1, C]), D)
+    found = flexctl.synthesise(plant, 0, "h2", nmeas=2, ncon=2)
+
+    assert abs(D[:1, 2:] @ found.gain @ D[1:, :2]).max() < 1e-12 * abs(found.gain).max()
+    assert control.norm(found.closed_loop, 2) == pytest.approx(found.norm, rel=1e-8)
+
+
+@pytest.mark.parametrize(("norm", "order"), [("h2", 0), ("h2", 1), ("hinf", 0)])
+def test_a_feedthrough_of_the_plant_changes_the_gain_alone(norm, order):
+    # y = x + d u: the same loop as without d, by the gain k/(1 + k d)
+    systems = [
+        control.ss([[1.0]], [[1.0, 1.0]], [[1.0], [0.0], [1.0]], [[0, 0], [0, 0.7], [0, through]])
+        for through in (0.0, 0.5)
+    ]
+    bare, fed = (flexctl.synthesise(one, order, norm, nmeas=1, ncon=1) for one in systems)
+
+    assert fed.norm == pytest.approx(bare.norm, rel=1e-4)
+    loop = systems[1].lft(fed.controller)
+    assert loop.poles().real.max() == pytest.approx(fed.spectral_abscissa, rel=1e-6)
+    if norm == "h2" and not order:
+        k = bare.gain[0, 0]
+        assert fed.gain[0, 0] == pytest.approx(k / (1 + 0.5 * k), rel=1e-4)
+
+
+def test_a_plant_without_disturbance_has_an_abscissa():
+    found = flexctl.synthesise(control.tf([1], [1, -1]), [["k"]], "abscissa", nmeas=1, ncon=1)
+
+    assert found.spectral_abscissa == found.norm < -1e4
+    assert found.status == "unbounded"  # any gain beyond 1, the larger the farther left
+    assert "set bounds" in flexctl.explain(found)
+    assert found.closed_loop.input_labels == ["none"]
+
+
+def test_a_decay_that_no_loop_has_is_not_claimed():
+    plant = control.ss(np.diag([1.0, -1.0]), [[1, 1], [1, 0]], np.vstack([np.eye(2)] * 2), 0)
+    with pytest.raises(DesignError, match="no loop with decay=5 found, the best has a spectral"):
+        flexctl.synthesise(plant, 0, "hinf", nmeas=2, ncon=1, decay=5.0)
+
+
+EYE = control.ss(np.diag([1.0, -1.0]), np.eye(2), np.eye(2), 0)
+
+
+@pytest.mark.parametrize(
+    ("plant", "structure", "says"),
+    [
+        (control.ss(EYE.A, [[0], [1]], np.eye(2), 0), 0, "eigenvalue 1 is not stable and uncontr"),
+        (
+            control.ss(EYE.A, np.eye(2), [[0, 1]], 0),
+            3,
+            "eigenvalue 1 is not stable and unobservable",
+        ),
+        (EYE, [[False, False], [False, True]], "eigenvalue 1 is not stable, and no free number"),
+        (EYE, [[False, True], [False, False]], "eigenvalue 1 is not stable, and no free number"),
+        (
+            control.ss(np.diag([1.0, 1.0]), np.eye(2), np.eye(2), 0),
+            [["k", 0], [0, "-k"]],
+            "the sum of all eigenvalues is 2 with all gains",
+        ),
+    ],
+)
+def test_what_no_controller_of_the_structure_can_do_is_told_at_once(plant, structure, says):
+    sizes = {"nmeas": len(plant.C), "ncon": plant.B.shape[1]} if isinstance(structure, int) else {}
+    with pytest.raises(DesignError, match=says):
+        flexctl.synthesise(plant, structure, "abscissa", **sizes)
+
+
 PLANT = state_feedback(*random_plant(0), np.eye(2))
 SISO = control.ss([[1.0]], [[1.0]], [[1.0]], 0)
 
@@ -329,13 +403,41 @@ SISO = control.ss([[1.0]], [[1.0]], [[1.0]], 0)
         ((PLANT, 0), {}, "nmeas: expected the number of channels"),
         ((PLANT, 0), {"nmeas": 40, "ncon": 2}, "nmeas: expected 1 to 10, got 40"),
         ((PLANT, 0), {"nmeas": ["q"], "ncon": 2}, "nmeas: expected some of y"),
-        ((PLANT, -1), {"nmeas": 4, "ncon": 2}, "structure: expected an order of at least 0"),
+        ((PLANT, -1), {"nmeas": 4, "ncon": 2}, "structure: expected a whole number of at least 0"),
+        ((PLANT, None), {"nmeas": 4, "ncon": 2}, "structure: expected an order, a table or a"),
+        ((PLANT, [["a", "b"], ["c"]]), {}, "structure: expected an order, a table or a"),
+        ((PLANT, [["-"] * 4] * 2), {}, r"table\[1\]\[1\]: expected a name, or"),
+        ((PLANT, 0), {"nmeas": 4.0, "ncon": 2}, "nmeas: expected a number, or names or indices"),
+        ((PLANT, 0), {"nmeas": [6, 6], "ncon": 2}, "nmeas: expected each channel once"),
+        (
+            (PLANT, 0),
+            {"nmeas": [None], "ncon": 2},
+            "nmeas: expected indices in 0",
+        ),
+        ((control.ss([], [], [], [[1.0]]), 0), {"nmeas": 1, "ncon": 1}, "plant: expected at least"),
+        (
+            (control.tf([1, 0, 0], [1, 1]), 0),
+            {"nmeas": 1, "ncon": 1},
+            "plant: transfer function",
+        ),
+        (
+            (PLANT, 0),
+            {"nmeas": 4, "ncon": 2, "decay": -1},
+            "decay: expected one number of at",
+        ),
+        ((PLANT, 0), {"nmeas": 4, "ncon": 2, "seed": -1}, "seed: expected a whole number of at"),
+        ((PLANT, 0), {"nmeas": 4, "ncon": 2, "callback": 3}, "callback: expected a function"),
+        (
+            (PLANT, 0),
+            {"nmeas": 4, "ncon": 2, "start": control.ss([], [], [], np.ones((2, 4)), 0.1)},
+            "start: expected the sample time of the plant 0, got 0.1",
+        ),
         ((PLANT, 0, "l1"), {"nmeas": 4, "ncon": 2}, "norm: expected hinf, h2, abscissa, got 'l1'"),
         ((SISO, 0), {"nmeas": 1, "ncon": 1}, "plant: expected inputs w and outputs z"),
         ((PLANT, [["a"]]), {"nmeas": 4}, "structure: expected a matrix of shape"),
         ((PLANT, [[1.0]]), {}, "structure: expected at least one free number"),
         ((PLANT, 0), {"nmeas": 4, "ncon": 2, "start": [[1.0]]}, "start: expected a matrix of"),
-        ((PLANT, 0), {"nmeas": 4, "ncon": 2, "starts": 0}, "starts: expected at least 1"),
+        ((PLANT, 0), {"nmeas": 4, "ncon": 2, "starts": 0}, "starts: expected a whole number of at"),
     ],
 )
 def test_what_does_not_fit_is_refused(arguments, options, says):
@@ -350,6 +452,21 @@ def test_what_does_not_fit_is_refused(arguments, options, says):
         (lambda S: S.table([["a"]], bounds={"a": (1, 0)}), "expected lower <= upper"),
         (lambda S: S.table([["a"], ["b", "c"]]), "table: expected rows of one length"),
         (lambda S: S.table([["a"]], order=1), "table: expected more than 1 rows and columns"),
+        (lambda S: S.table("ab"), "table: expected rows of one length, got 'ab'"),
+        (lambda S: S.table([[""]]), r"table\[1\]\[1\]: expected a name, or \"-name\", got ''"),
+        (lambda S: S.table([["a"]], order=-1), "order: expected a whole number of at least 0"),
+        (lambda S: S.table([["a"]], bounds={"a": 5}), r"bounds\[a\]: expected \(lower, upper\)"),
+        (lambda S: S.table([["a"]], bounds=[(1, 2)]), "bounds: expected pairs by name"),
+        (lambda S: S.full(0, 1), "outputs: expected a whole number of at least 1, got 0"),
+        (lambda S: S.full(1, 1).gain([1, 2]), r"x: expected an array of shape \(1,\)"),
+        (lambda S: S.pattern([[True], [True, False]]), "pattern: expected a matrix of True"),
+        (lambda S: S.pattern([[False]]), "structure: expected at least one free number"),
+        (lambda S: S.pid([]), "channels: expected pairs of indices"),
+        (lambda S: S.pid([(0, -1)]), "channels: expected pairs of indices"),
+        (lambda S: S.pid([(0, 0), (0, 0)]), "channels: expected pairs of indices"),
+        (lambda S: S.pid(sample_time=0.1), "filter_time: expected above half of sample_time"),
+        (lambda S: S.decentralised([([0], [0], -1)]), "blocks: expected"),
+        (lambda S: S.decentralised([([0, 0], [0], 1)]), "blocks: expected"),
         (lambda S: S.pattern([[1.0]]), "pattern: expected a matrix of True and False"),
         (lambda S: S.pid(terms="PX"), "terms: expected some of PID, got 'PX'"),
         (lambda S: S.pid(filter_time=0), "filter_time: expected one number above 0"),
@@ -363,6 +480,7 @@ def test_structures_that_make_no_sense_are_refused(make, says):
 
 @pytest.mark.slow
 def test_an_unstable_loop_that_the_structure_cannot_help_is_refused():
-    plant = control.ss(np.diag([1.0, 1.0]), np.eye(2), np.eye(2), 0)
-    with pytest.raises(DesignError, match="no stable loop found"):
-        flexctl.synthesise(plant, [["k", 0], [0, "-k"]], "abscissa")
+    # a difference of two gains: one pole or the other stays to the right
+    plant = control.ss(np.diag([1.0, 1.0, -3.0]), np.eye(3), np.eye(3), 0)
+    with pytest.raises(DesignError, match="no stable loop found from 200 starts"):
+        flexctl.synthesise(plant, [["k", 0, 0], [0, "-k", 0], [0, 0, "l"]], "abscissa")
