@@ -138,13 +138,18 @@ class Search:
         pieces = self.problem.at(u, slopes=False)
         return pieces.violation if np.isfinite(pieces.objective) else np.inf
 
-    def _functions(self, problem: Problem) -> Callable[[Array], Pieces]:
+    def _functions(self, problem: Problem, *, limits: bool = False) -> Callable[[Array], Pieces]:
+        """Return objective and limits by place, gradients when asked for; or `limits` alone."""
+
+        def of(pieces: Pieces) -> Pieces:
+            return pieces.without_objective if limits else pieces
+
         def functions(u: Array) -> Pieces:
-            self._last = problem.point(u)
-            pieces, owners = problem.judged(self._last)
+            self._last = here = problem.point(u, slopes=False)
+            pieces, owners = problem.judged(here)
             worst = owners[int(pieces.constraints.argmax())]
             self._worst = str(problem.requirements[worst]) if worst >= 0 else ""
-            return pieces
+            return replace(of(pieces), differentiate=lambda: of(problem.judged(here.differentiated)[0]))
 
         return functions
 
@@ -154,15 +159,9 @@ class Search:
 
     def _keep_limits(self, u: Array) -> Minimum:
         """Search for a place where all limits are kept."""
-        functions = self._functions(self.problem)
-
-        def limits(u: Array) -> Pieces:
-            found = functions(u)
-            value = np.array([0.0 if np.isfinite(found.objective) else np.inf])
-            return replace(found, values=value, gradients=np.zeros((1, len(u))))
-
         most = max(min(_ONE_AIM, self.left), 1)
-        return self._minimise(limits, u, target=0.0, evaluations=most)
+        functions = self._functions(self.problem, limits=True)
+        return self._minimise(functions, u, target=0.0, evaluations=most)
 
     def _settle(self, u: Array) -> Minimum:
         """Try ever shorter settling times, each as a limit of the error after it."""

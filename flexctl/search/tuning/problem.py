@@ -10,7 +10,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, DesignError, FlexctlError, InputError
-from flexctl.loop import ClosedLoop
+from flexctl.loop import ClosedLoop, LinearLoop
 from flexctl.robustness import with_free_stiffness
 from flexctl.search.nonsmooth import Pieces
 from flexctl.search.study import Study
@@ -24,7 +24,13 @@ from flexctl.search.tuning.requirements import (
     worst,
 )
 from flexctl.search.tuning.runs import PEAKED, Peaks
-from flexctl.search.tuning.spectra import Case, SpectralLimit, case_matrix, spectral_pieces
+from flexctl.search.tuning.spectra import (
+    Case,
+    SpectralLimit,
+    closed_matrix,
+    linear_loop,
+    spectral_pieces,
+)
 from flexctl.simulation import Tolerance, Trajectory, compile_verdict, simulate
 from flexctl.verdict import OF_RUNS, Metric, linear_poses_metrics, run_metrics, run_times
 
@@ -199,10 +205,15 @@ class Point:
     problem: Problem
     u: Array
     slopes: bool = False
+    _loops: dict[tuple[int, float], ClosedLoop] = field(default_factory=dict)
+    _linear: dict[tuple[int, float | None, float], LinearLoop] = field(default_factory=dict)
+    _runs: dict[int, Trajectory] = field(default_factory=dict)
+    _metrics: dict[int, dict[str, Metric]] = field(default_factory=dict)
 
-    @cached_property
-    def _loops(self) -> dict[tuple[int, float], ClosedLoop]:
-        return {}
+    @property
+    def differentiated(self) -> Point:
+        """The same point with derivatives; what is known of it is shared."""
+        return replace(self, slopes=True)
 
     def loop(self, arm: int, error: float = 0.0) -> ClosedLoop:
         """Return the loop of an arm, whose law computes with an error of the stiffness."""
@@ -233,9 +244,17 @@ class Point:
         limits = [*self.problem.spectral, *filter(None, [self.problem.of_eigenvalues])]
         cases = dict.fromkeys(case for limit in limits for case in limit.cases)
         try:
-            return {case: case_matrix(self.loop, case) for case in cases}
+            return {case: self.matrix(case) for case in cases}
         except (ComputationError, DesignError) as error:
             raise LostError(str(error)) from error
+
+    def matrix(self, case: Case) -> tuple[Array, float | None]:
+        """State matrix (N, N) of a case, and the sampling time [s] of its loop."""
+        key = case.arm, case.time, case.error
+        if key not in self._linear:
+            self._linear[key] = linear_loop(self.loop(case.arm, case.error), case.time)
+        linear = self._linear[key]
+        return closed_matrix(linear, case.gains), linear.sample_time
 
     @cached_property
     def stable(self) -> bool:
@@ -265,10 +284,6 @@ class Point:
         here = self.matrices[case][0]
         return [(there.matrices[case][0] - here) / step for there, step in self.neighbours]
 
-    @cached_property
-    def _runs(self) -> dict[int, Trajectory]:
-        return {}
-
     def run(self, arm: int) -> Trajectory:
         """Run the loop of an arm."""
         if arm not in self._runs:
@@ -278,10 +293,6 @@ class Point:
             except RunFailed as error:
                 raise LostError(str(error)) from error
         return self._runs[arm]
-
-    @cached_property
-    def _metrics(self) -> dict[int, dict[str, Metric]]:
-        return {}
 
     def metrics(self, arm: int, keys: Sequence[str]) -> dict[str, Metric]:
         """Return some metrics of an arm."""
