@@ -253,7 +253,7 @@ class _Search:
         n = len(self.point.z)
         enough, first = 2 * (n + 1), self._merit()
         for _ in range(4 * n + 20):
-            near = self._near(radius, self.point)
+            near = [one for one in self._near(radius, self.point) if one.exists]
             measured = measure_stationarity(self.point, near, radius, self.run.box)
             if self._small(measured):
                 return True
@@ -275,8 +275,7 @@ class _Search:
     def _near(self, radius: float, point: Point) -> list[Point]:
         """Remembered points within the radius of a point, the newest last."""
         z = point.z
-        near = [one for one in self.run.memory if np.linalg.norm(one.z - z) <= radius]
-        return [one for one in near if one.exists]
+        return [one for one in self.run.memory if np.linalg.norm(one.z - z) <= radius]
 
     def _in_ball(self, n: int) -> Array:
         """Draw a point of the unit ball, uniformly."""
@@ -288,7 +287,7 @@ class _Search:
         tolerance = self.tolerance * (1 + abs(best.pieces.objective))
         measured = []
         for radius in _RADII[::-1]:
-            near = self._near(float(radius), best)
+            near = [one for one in self._near(float(radius), best) if one.known]
             measured.append(measure_stationarity(best, near, float(radius), self.run.box))
             if measured[-1].norm <= tolerance:
                 return measured[-1], float(radius)

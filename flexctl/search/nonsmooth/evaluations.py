@@ -47,6 +47,11 @@ class Point:
             constraint_gradients=found.constraint_gradients * self.scale,
         )
 
+    @property
+    def known(self) -> bool:
+        """Whether the gradients are numbers, and known already."""
+        return ("differentiated" in vars(self) or not self.given.differentiate) and self.exists
+
     @cached_property
     def finite(self) -> bool:
         """Whether objective and constraints are numbers here."""

@@ -71,7 +71,6 @@ class Pieces:
         top = float(self.constraints.max())
         return max(top, 0.0) if np.isfinite(top) else np.inf
 
-
     @property
     def without_objective(self) -> Pieces:
         """The constraints alone, with an objective of 0 where there is one."""

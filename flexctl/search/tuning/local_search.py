@@ -19,6 +19,7 @@ _PATIENCE = 8  # evaluations after which an aim that comes no nearer is given up
 _HOPELESS = 0.02  # of the distance to the aim: what is no nearer
 _STABILISING = 400  # evaluations of eigenvalues alone
 CLEARANCE = 1e-6  # by which limits are kept
+_REMEMBERED = 8  # places whose loops and runs are kept
 _STEP = 0.2  # of the scales: a step that is neither small nor large
 
 
@@ -80,6 +81,7 @@ class Search:
         self.tell: Callable[[Step], None] | None = None
         self._count = 0
         self._last: Point | None = None
+        self._points = dict[bytes, Point]()
         self._worst = ""
 
     @property
@@ -90,7 +92,7 @@ class Search:
     def run(self, start: Array) -> Found:
         """Search from a start (n,)."""
         u = self._stabilise(start)
-        if u is None or not np.isfinite(self.problem.at(u, slopes=False).objective):
+        if u is None or not np.isfinite(self._violation(u)):
             return Found(
                 u=start if u is None else u,
                 objective=np.inf,
@@ -100,10 +102,9 @@ class Search:
                 evaluations=self._count,
             )
         found = self._settle(u) if self.problem.settles else self._descend(u)
-        value = self.problem.value(self.problem.point(found.x, slopes=False))
         return Found(
             u=found.x,
-            objective=value,
+            objective=self.problem.value(self._point(found.x)),
             violation=found.violation,
             stationarity=found.stationarity,
             status=found.status,
@@ -135,8 +136,16 @@ class Search:
 
     def _violation(self, u: Array) -> float:
         """Violation of all limits, infinite where the loop is not stable."""
-        pieces = self.problem.at(u, slopes=False)
+        pieces, _ = self.problem.judged(self._point(u))
         return pieces.violation if np.isfinite(pieces.objective) else np.inf
+
+    def _point(self, u: Array) -> Point:
+        """Return the loops at u (n,); what is known of the last few places is kept."""
+        key = u.tobytes()
+        self._points[key] = self._points.pop(key, None) or self.problem.point(u, slopes=False)
+        if len(self._points) > _REMEMBERED:
+            del self._points[next(iter(self._points))]
+        return self._points[key]
 
     def _functions(self, problem: Problem, *, limits: bool = False) -> Callable[[Array], Pieces]:
         """Return objective and limits by place, gradients when asked for; or `limits` alone."""
@@ -145,11 +154,12 @@ class Search:
             return pieces.without_objective if limits else pieces
 
         def functions(u: Array) -> Pieces:
-            self._last = here = problem.point(u, slopes=False)
+            self._last = here = replace(self._point(u), problem=problem)
             pieces, owners = problem.judged(here)
             worst = owners[int(pieces.constraints.argmax())]
             self._worst = str(problem.requirements[worst]) if worst >= 0 else ""
-            return replace(of(pieces), differentiate=lambda: of(problem.judged(here.differentiated)[0]))
+            sloped = here.differentiated
+            return replace(of(pieces), differentiate=lambda: of(problem.judged(sloped)[0]))
 
         return functions
 
@@ -183,7 +193,7 @@ class Search:
         return best
 
     def _settling(self, u: Array) -> float:
-        return self.problem.value(self.problem.point(u, slopes=False))
+        return self.problem.value(self._point(u))
 
     @property
     def _window(self) -> float:
@@ -241,7 +251,7 @@ class Search:
 
     def _multipliers(self, found: Minimum) -> dict[int, float]:
         """Multipliers of a minimum by requirement, those that are not zero."""
-        _, owners = self.problem.judged(self.problem.point(found.x, slopes=False))
+        _, owners = self.problem.judged(self._point(found.x))
         total = dict[int, float]()
         if len(owners) != len(found.multipliers):  # pieces of another aim
             return total

@@ -31,7 +31,14 @@ from flexctl.search.tuning.spectra import (
     linear_loop,
     spectral_pieces,
 )
-from flexctl.simulation import Tolerance, Trajectory, compile_verdict, simulate
+from flexctl.simulation import (
+    AUTO,
+    INTEGRATORS,
+    Tolerance,
+    Trajectory,
+    compile_verdict,
+    simulate,
+)
 from flexctl.verdict import OF_RUNS, Metric, linear_poses_metrics, run_metrics, run_times
 
 STEP = 2e-5  # of the scales, over which matrices and runs are compared
@@ -209,6 +216,8 @@ class Point:
     _linear: dict[tuple[int, float | None, float], LinearLoop] = field(default_factory=dict)
     _runs: dict[int, Trajectory] = field(default_factory=dict)
     _metrics: dict[int, dict[str, Metric]] = field(default_factory=dict)
+    _near: list[tuple[Point, float]] = field(default_factory=list)
+    _beside: Point | None = None
 
     @property
     def differentiated(self) -> Point:
@@ -227,16 +236,18 @@ class Point:
                 self._loops[key] = self.problem.loop(arm, self.u)
         return self._loops[key]
 
-    @cached_property
+    @property
     def neighbours(self) -> list[tuple[Point, float]]:
         """Points a step apart in each direction, and the steps; inside the scales."""
-        found = []
-        for i, x in enumerate(self.u if self.slopes else ()):
-            step = STEP if x + STEP <= 1 else -STEP
-            moved = self.u.copy()
-            moved[i] += step
-            found.append((Point(problem=self.problem, u=moved), step))
-        return found
+        if not self.slopes:
+            return []
+        if not self._near:
+            for i, x in enumerate(self.u):
+                step = STEP if x + STEP <= 1 else -STEP
+                moved = self.u.copy()
+                moved[i] += step
+                self._near.append((Point(problem=self.problem, u=moved, _beside=self), step))
+        return self._near
 
     @cached_property
     def matrices(self) -> dict[Case, tuple[Array, float | None]]:
@@ -289,10 +300,21 @@ class Point:
         if arm not in self._runs:
             loop = self.loop(arm)
             try:
-                self._runs[arm] = simulate(loop, times=run_times(loop), tolerance=_TOLERANCE)
+                self._runs[arm] = simulate(
+                    loop,
+                    times=run_times(loop),
+                    tolerance=_TOLERANCE,
+                    integrator=self._integrator(arm),
+                )
             except RunFailed as error:
                 raise LostError(str(error)) from error
         return self._runs[arm]
+
+    def _integrator(self, arm: int) -> str:
+        """Return that of the point beside which this one is: differences are then smooth."""
+        known = self._beside._runs.get(arm) if self._beside else None
+        names = INTEGRATORS if known else ()
+        return next((k for k in names if known.integrator.startswith(INTEGRATORS[k].words)), AUTO)
 
     def metrics(self, arm: int, keys: Sequence[str]) -> dict[str, Metric]:
         """Return some metrics of an arm."""
