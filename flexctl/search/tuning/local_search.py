@@ -10,6 +10,7 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.search.nonsmooth import Minimum, Pieces, Progress, minimise
 from flexctl.search.tuning.problem import LostError, Point, Problem
+from flexctl.search.tuning.spectra import SpectralLimit
 
 _QUICKER = 0.8  # of the settling time that is reached: the next that is tried
 _FINE = 0.98  # of it: where this is not reached, the search ends
@@ -19,6 +20,11 @@ _PATIENCE = 8  # evaluations after which an aim that comes no nearer is given up
 _HOPELESS = 0.02  # of the distance to the aim: what is no nearer
 _STABILISING = 400  # evaluations of eigenvalues alone
 CLEARANCE = 1e-6  # by which limits are kept
+_CHEAPER = 5  # evaluations of eigenvalues alone, for one with runs
+_STRETCH = 60  # evaluations between changes of what is minimised
+_DEPTHS = (1.0, 0.3, 0.1)  # of abscissae below the one that is reached, relative to it
+_GAIN = 1e-3  # relative fall that is worth another turn
+_LEAST = 0.3  # of the objective's scale, below which it is told on a new one
 _REMEMBERED = 8  # places whose loops and runs are kept
 _STEP = 0.2  # of the scales: a step that is neither small nor large
 
@@ -165,7 +171,45 @@ class Search:
 
     def _descend(self, u: Array) -> Minimum:
         functions, kept = self._functions(self.problem), self._keep_limits(u)
-        return self._minimise(functions, kept.x, evaluations=max(self.left, 1))
+        if self.problem.linear:
+            self.left *= _CHEAPER
+        goal = self.problem.of_eigenvalues
+        if goal is not None and goal.kind == "abscissa":
+            return self._through_coalescence(functions, kept.x, goal)
+        found, problem = kept, self.problem
+        while True:
+            found = self._minimise(functions, found.x, least=_LEAST, evaluations=max(self.left, 1))
+            if goal is not None or found.status != "stopped" or self.left <= 0:
+                return found
+            problem = replace(problem, scale=found.objective * problem.scale)
+            functions = self._functions(problem)
+
+    def _through_coalescence(
+        self, functions: Callable[[Array], Pieces], u: Array, goal: SpectralLimit
+    ) -> Minimum:
+        """Minimise the abscissa, and the sum of what eigenvalues are above a lower one, in turn.
+
+        Where eigenvalues meet, the abscissa has no derivative, and descent stalls in a cusp; the
+        sum is smooth there. The depth of the lower one is relative to the abscissa.
+        """
+
+        best, depths = self._minimise(functions, u, evaluations=max(self.left // 2, 1)), [*_DEPTHS]
+        while best.status != "stationary" and depths and self.left > 2 * _STRETCH:
+            reached = self.problem.value(self._point(best.x))
+            below = replace(goal, kind="excess", limit=reached - depths[0] * abs(reached))
+            sums = self._functions(replace(self.problem, of_eigenvalues=below))
+            over = self._minimise(sums, best.x, evaluations=_STRETCH).x
+            again = self._minimise(functions, over, evaluations=_STRETCH)
+            if (again.violation, again.objective) < (
+                best.violation,
+                best.objective - _GAIN * abs(best.objective),
+            ):
+                best, depths = again, [*_DEPTHS]
+            else:
+                depths.pop(0)
+        if best.status == "stationary" or self.left <= 0:
+            return best
+        return self._minimise(functions, best.x, evaluations=self.left)
 
     def _keep_limits(self, u: Array) -> Minimum:
         """Search for a place where all limits are kept."""
@@ -207,14 +251,21 @@ class Search:
         u: Array,
         *,
         target: float = -np.inf,
+        least: float = -np.inf,
         evaluations: int,
     ) -> Minimum:
+        """Minimise from u (n,); stop at a positive objective below `least`, or far from a target.
+
+        The first is where tolerances, which are relative to 1, would be too coarse.
+        """
         before, n, reached = self._count, len(u), list[float]()
 
         def tell(progress: Progress) -> bool:
             self._count = before + progress.evaluations
             self._note(progress)
             reached.append(progress.objective)
+            if progress.violation <= 0 < progress.objective < least:
+                return True
             if not np.isfinite(target) or progress.violation > 0 or len(reached) <= _PATIENCE:
                 return False
             fallen = reached[-1 - _PATIENCE] - reached[-1]

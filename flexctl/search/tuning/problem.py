@@ -100,6 +100,12 @@ class Problem:
         """Whether the objective is the settling time alone."""
         return self.objective.metric == SETTLING
 
+    @property
+    def linear(self) -> bool:
+        """Whether objective and limits are those of eigenvalues alone, so that nothing is run."""
+        every = all(map(is_spectral, self.requirements))
+        return self.of_eigenvalues is not None and every and not self.runs_on
+
     def loop(self, arm: int, u: Array | None = None) -> ClosedLoop:
         """Return the loop of an arm with the free numbers at u (n,); by default as in the file.
 

@@ -18,6 +18,7 @@ from flexctl.loop import ClosedLoop, LinearLoop, eigenvectors, linearise_loop, o
 _WINDOW = 0.2  # below the largest value: eigenvalues that may become the largest nearby
 _MOST = 8  # eigenvalues of one matrix
 _VANISHED = 1e-12  # multipliers below this are those of delays
+_GROWING = 0.1  # of the measure of stability: weight of the rate of what grows
 _FAINT = 1e-6  # damping ratio of modes that are hardly damped
 SLACK = 2e-9  # by which eigenvalues are kept from the limit of stability, relative to their size
 
@@ -53,7 +54,10 @@ class SpectralLimit:
     ----------
     kind
         "abscissa": Re lambda <= limit; "damping": -Re lambda >= limit |lambda|; "stable", measured
-        by asinh of the damping ratio, as undamped arms have ratios of 1e-7 beside others of 0.1.
+        by asinh of the damping ratio, as undamped arms have ratios of 1e-7 beside others of 0.1,
+        and where that is below zero by asinh of the rate too, as all real rates have a ratio of 1;
+        "excess": the sum of Re lambda - limit over all that are above it, which stays smooth where
+        eigenvalues meet that are all above.
     limit
         [1/s] or [-].
     scale
@@ -71,13 +75,18 @@ class SpectralLimit:
         """Return for eigenvalues (N,) [rad/s] what is to be at most zero [-]."""
         if self.kind == "damping":
             return (self.limit + values.real / _size(values)) / self.scale
-        if self.kind == "abscissa":
+        if self.kind in ("abscissa", "excess"):
             return (values.real - self.limit) / self.scale
-        return self._stretched(values.real / np.hypot(np.abs(values), self.scale) + SLACK)
+        ratios = values.real / np.hypot(np.abs(values), self.scale) + SLACK
+        return self._stretched(ratios) + _GROWING * np.arcsinh(self._growth(values))
+
+    def _growth(self, values: ComplexArray) -> Array:
+        """Rates at which eigenvalues (N,) grow, relative to the scale; 0 of stable ones."""
+        return np.maximum(values.real, 0.0) / self.scale
 
     def slope(self, values: ComplexArray, slopes: ComplexArray) -> Array:
         """Return derivatives (k, n) of the measure from those of eigenvalues (k,), (k, n)."""
-        if self.kind == "abscissa":
+        if self.kind in ("abscissa", "excess"):
             return slopes.real / self.scale
         damping = self.kind == "damping"
         size = _size(values) if damping else np.hypot(np.abs(values), self.scale)
@@ -86,7 +95,9 @@ class SpectralLimit:
         if damping:
             return moved / self.scale
         ratios = values.real / np.hypot(np.abs(values), self.scale) + SLACK
-        return moved / (np.hypot(ratios, _FAINT) * np.arcsinh(1 / _FAINT))[:, None]
+        stretched = moved / (np.hypot(ratios, _FAINT) * np.arcsinh(1 / _FAINT))[:, None]
+        growth = self._growth(values)[:, None]
+        return stretched + _GROWING * (growth > 0) * slopes.real / self.scale / np.hypot(growth, 1)
 
     @staticmethod
     def _stretched(ratios: Array) -> Array:
@@ -184,7 +195,12 @@ def spectral_pieces(
         own = np.arange(len(measures))[upper]
         own = own[np.argsort(-measures[own])][:_MOST]
         own = own[measures[own] >= measures[own[0]] - _WINDOW]
-        values.append(measures[own])
+        if limit.kind == "excess":
+            own = np.flatnonzero(measures > 0)
         rates = spectrum.slopes(own, dA) if len(dA) else np.zeros((len(own), 0), dtype=complex)
-        slopes.append(limit.slope(spectrum.values[own], rates))
+        parts = measures[own], limit.slope(spectrum.values[own], rates)
+        if limit.kind == "excess":
+            parts = parts[0].sum(keepdims=True), parts[1].sum(axis=0, keepdims=True)
+        values.append(parts[0])
+        slopes.append(parts[1])
     return np.concatenate(values), np.concatenate(slopes)
