@@ -192,7 +192,6 @@ class Search:
         Where eigenvalues meet, the abscissa has no derivative, and descent stalls in a cusp; the
         sum is smooth there. The depth of the lower one is relative to the abscissa.
         """
-
         best, depths = self._minimise(functions, u, evaluations=max(self.left // 2, 1)), [*_DEPTHS]
         while best.status != "stationary" and depths and self.left > 2 * _STRETCH:
             reached = self.problem.value(self._point(best.x))
