@@ -2,10 +2,11 @@
 
 Each case is a design of the catalogue with some free numbers, an objective and limits. `tune`'s
 search from one start is run until it ends; SciPy's differential evolution, NLopt's COBYLA and
-DIRECT-L, and CMA-ES then minimise objective plus violation for four times as long. Told is when
-each first came within 1 % of the best that any of them found without violation: in processor time
-of one process, and in evaluations without gradients. The search computes gradients too: it counts
-as the evaluations that others make in the same time.
+DIRECT-L, and CMA-ES then minimise objective plus violation for as long, and where they are not
+within 1 % of its result for four times as long. Told is when each first came within 1 % of the best
+that any of them found without violation, in processor time of one process, and how many evaluations
+it made. The search computes gradients too: it counts as the evaluations that others make in its
+time.
 """
 
 from __future__ import annotations
@@ -39,15 +40,10 @@ CASES: dict[str, tuple[str, str, Sequence[str], str]] = {
     "single link: abscissa": (SINGLE, "hub-pd", ["gains"], FAST),
     "single link: settling": (SINGLE, "hub-pd", ["gains"], SETTLING),
     "single link: residual": (SINGLE, "hub-pd", ["gains"], RESIDUAL),
-    "single link, sampled: settling": (SINGLE, "hub-pd sampled", ["gains"], SETTLING),
+    "single link, sampled: abscissa": (SINGLE, "hub-pd sampled", ["gains"], FAST),
     "vertical 2R: abscissa": (VERTICAL, "vertical-2r-pd", ["gains"], FAST),
+    "vertical 2R: residual": (VERTICAL, "vertical-2r-pd", ["gains"], RESIDUAL),
     "vertical 2R, integral: abscissa": (VERTICAL, "vertical-2r-integral", ["gains"], FAST),
-    "vertical 2R, integral: rms": (
-        VERTICAL,
-        "vertical-2r-integral",
-        ["gains"],
-        "tracking.tip_error_rms",
-    ),
     "SM decoupling: abscissa": (SM, "subudhi-morris-decoupling", ["second_loop"], FAST),
     "SM decoupling: residual": (SM, "subudhi-morris-decoupling", ["second_loop"], RESIDUAL),
     "RRP composite: settling": (RRP, "rrp-composite", ["gains"], SETTLING),
@@ -68,14 +64,16 @@ class Race:
     """An optimiser's evaluations, and when its best value came down, in processor time [s]."""
 
     problem: Problem
-    limit: float = np.inf
+    goal: float = np.inf  # the result of the search of `tune`
+    limit: float = np.inf  # its time [s]
     count: int = 0
     steps: list[tuple[float, float]] = field(default_factory=list)
     begin: float = field(default_factory=time.process_time)
 
     def __call__(self, u: Array) -> float:
         """Evaluate; TimeOverError where the time is over."""
-        if self.seconds > self.limit:
+        longest = 1.0 if np.isfinite(self.reached(self.goal)) else LONGER
+        if self.seconds > longest * self.limit:
             raise TimeOverError
         value = merit(self.problem, np.clip(np.asarray(u, dtype=float), 0.0, 1.0))
         self.count += 1
@@ -172,7 +170,7 @@ def compete(problem: Problem) -> dict[str, Race]:
     race, seconds = ours(problem)
     races = {"tune": race}
     for method, run in OTHERS.items():
-        races[method] = Race(problem, limit=LONGER * seconds)
+        races[method] = Race(problem, goal=race.best, limit=seconds)
         with contextlib.suppress(TimeOverError):
             run(races[method], problem.free.start)
         races[method].count = max(races[method].count, 1)
