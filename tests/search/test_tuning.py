@@ -176,7 +176,7 @@ def test_derivatives_of_eigenvalues_agree_with_differences(kind, sampled, case):
 
 
 def test_what_is_above_a_limit_is_smooth_where_eigenvalues_meet():
-    # three eigenvalues that differ by 1e-2: their sum is a trace, each alone moves 1e4 times as fast
+    # three eigenvalues 1e-2 apart: their sum is a trace, each alone moves 1e4 times as fast
     A = np.diag([-1.0, -1.0, -1.0, -9.0]) + np.diag([1.0, 1.0, 0.0], 1)
     A[2, 0] = 1e-6
     change = np.random.default_rng(0).standard_normal((4, 4))

@@ -98,7 +98,7 @@ class Search:
     def run(self, start: Array) -> Found:
         """Search from a start (n,)."""
         u = self._stabilise(start)
-        if u is None or not np.isfinite(self._violation(u)):
+        if u is None or not np.isfinite(self._order(u, self.problem)[0]):
             return Found(
                 u=start if u is None else u,
                 objective=np.inf,
@@ -138,12 +138,13 @@ class Search:
             return u
         most = min(_STABILISING, 4 * self.left)
         found = self._minimise(eigenvalues, u, target=-CLEARANCE, evaluations=most).x
-        return min((found, u), key=self._violation)
+        return min((found, u), key=lambda u: self._order(u, self.problem)[0])
 
-    def _violation(self, u: Array) -> float:
-        """Violation of all limits, infinite where the loop is not stable."""
-        pieces, _ = self.problem.judged(self._point(u))
-        return pieces.violation if np.isfinite(pieces.objective) else np.inf
+    def _order(self, u: Array, problem: Problem) -> tuple[float, float]:
+        """Violation of all limits, infinite where the loop is not stable, and objective."""
+        pieces, _ = problem.judged(replace(self._point(u), problem=problem))
+        lost = not np.isfinite(pieces.objective)
+        return np.inf if lost else pieces.violation, pieces.objective
 
     def _point(self, u: Array) -> Point:
         """Return the loops at u (n,); what is known of the last few places is kept."""
@@ -218,14 +219,16 @@ class Search:
 
     def _settle(self, u: Array) -> Minimum:
         """Try ever shorter settling times, each as a limit of the error after it."""
-        best = self._keep_limits(u)
+        best = tried = self._keep_limits(u)
         time, ratio = self._settling(best.x), _QUICKER
         if not np.isfinite(time):
             time = self._window
         while best.violation == 0 and time > 0 and self.left > 0:
-            functions = self._functions(replace(self.problem, aim=ratio * time))
+            problem = replace(self.problem, aim=ratio * time)
+            nearest = min((best.x, tried.x), key=lambda u: self._order(u, problem))  # noqa: B023
             most = min(_ONE_AIM, self.left)
-            tried = self._minimise(functions, best.x, target=0.0, evaluations=most)
+            functions = self._functions(problem)
+            tried = self._minimise(functions, nearest, target=0.0, evaluations=most)
             reached = self._settling(tried.x) if tried.violation == 0 else np.inf
             if reached < (1 - _SAME) * time:
                 best, time = tried, reached

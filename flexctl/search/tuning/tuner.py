@@ -17,7 +17,7 @@ from flexctl.search.tuning.record import Tuning
 from flexctl.search.tuning.rounds import Rounds
 
 STARTS = 2
-EVALUATIONS = 120  # of one start
+EVALUATIONS = 160  # of one start
 UNSEEN = 20
 
 
