@@ -225,7 +225,7 @@ class Search:
             time = self._window
         while best.violation == 0 and time > 0 and self.left > 0:
             problem = replace(self.problem, aim=ratio * time)
-            nearest = min((best.x, tried.x), key=lambda u: self._order(u, problem))  # noqa: B023
+            nearest = min((best.x, tried.x), key=lambda u: self._order(u, problem))
             most = min(_ONE_AIM, self.left)
             functions = self._functions(problem)
             tried = self._minimise(functions, nearest, target=0.0, evaluations=most)

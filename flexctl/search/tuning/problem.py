@@ -348,20 +348,27 @@ class Point:
         values, slopes = [], []
         for arm in self.arms(nominal=own.nominal):
             if problem.settles:
-                peaks = Peaks(key=SETTLING, after=problem.aim or 0.0)
-                part = self._peaks(arm, peaks, 1.0)
-            elif own.metric in PEAKED:
-                part = self._peaks(arm, Peaks(key=own.metric), problem.scale)
+                parts = [self._peaks(arm, Peaks(key=SETTLING, after=problem.aim or 0.0), 1.0)]
             else:
-                part = self._differences(lambda at, arm=arm: self._sums(at, arm))
-            values.append(part[0])
-            slopes.append(part[1])
+                parts = [self._sum(arm, one) for one in own.sums]
+            values += [part[0] for part in parts]
+            slopes += [part[1] for part in parts]
         return np.concatenate(values), np.vstack(slopes)
 
-    def _sums(self, at: Point, arm: int) -> Array:
+    def _sum(self, arm: int, weights: Mapping[str, float]) -> tuple[Array, Array]:
+        """Pieces of a weighted sum: every peak of its first metric that has some, and the rest."""
         own, scale = self.problem.objective, self.problem.scale
-        known = at.metrics(arm, own.keys)
-        return np.array([replace(own, sums=(one,)).value(known) for one in own.sums]) / scale
+        peaked = next((key for key in weights if key in PEAKED and key != SETTLING), None)
+        rest = {key: w for key, w in weights.items() if key != peaked}
+
+        def others(at: Point) -> Array:
+            return np.array([replace(own, sums=(rest,)).value(at.metrics(arm, tuple(rest)))])
+
+        values, slopes = self._differences(others)
+        if peaked:
+            peaks, moves = self._peaks(arm, Peaks(key=peaked), 1.0)
+            values, slopes = values + weights[peaked] * peaks, slopes + weights[peaked] * moves
+        return values / scale, slopes / scale
 
     def limits(self) -> tuple[Array, Array, list[int]]:
         """Limits of other metrics (k,), to be at most zero, derivatives (k, n), requirements."""
