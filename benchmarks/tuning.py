@@ -12,6 +12,7 @@ time.
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -180,10 +181,11 @@ def compete(problem: Problem) -> dict[str, Race]:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table, of all cases or of those that are named as arguments."""
     print(f"{'case':34}{'method':26}{'best':>10}{'evaluations':>13}{'within 1 % at':>16}")
-    won = []
-    for name, (arm, design, free, objective) in CASES.items():
+    won, names = [], sys.argv[1:] or list(CASES)
+    for name in names:
+        arm, design, free, objective = CASES[name]
         problem = read_problem(
             load_model(arm), load(design), free, minimise=objective, subject_to=MARGINS
         )
@@ -195,7 +197,7 @@ def main() -> None:
             print(f"{name:34}{method:26}{race.best:10.4g}{race.count:13d}{when:>16}", flush=True)
         if min(times, key=lambda method: times[method]) == "tune":
             won.append(name)
-    print(f"tune is the first to come within 1 % in {len(won)} of {len(CASES)} cases")
+    print(f"tune is the first to come within 1 % in {len(won)} of {len(names)} cases")
 
 
 if __name__ == "__main__":

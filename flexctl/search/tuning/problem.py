@@ -319,8 +319,8 @@ class Point:
     def _integrator(self, arm: int) -> str:
         """Return that of the point beside which this one is: differences are then smooth."""
         known = self._beside._runs.get(arm) if self._beside else None
-        names = INTEGRATORS if known else ()
-        return next((k for k in names if known.integrator.startswith(INTEGRATORS[k].words)), AUTO)
+        words = known.integrator if known else ""
+        return next((k for k, one in INTEGRATORS.items() if words.startswith(one.words)), AUTO)
 
     def metrics(self, arm: int, keys: Sequence[str]) -> dict[str, Metric]:
         """Return some metrics of an arm."""
