@@ -1,6 +1,6 @@
 """Simulation: nonlinear runs of a closed loop and their energy account."""
 
-from flexctl.simulation.integrators import INTEGRATORS, Tolerance, check_integration
+from flexctl.simulation.integrators import AUTO, INTEGRATORS, Tolerance, check_integration
 from flexctl.simulation.many import simulate_many
 from flexctl.simulation.right_hand_side import compile_verdict
 from flexctl.simulation.simulation import DEFAULT_SAMPLES, initial_state, simulate
@@ -8,6 +8,7 @@ from flexctl.simulation.step_size import local_poles
 from flexctl.simulation.trajectory import Trajectory
 
 __all__ = [
+    "AUTO",
     "DEFAULT_SAMPLES",
     "INTEGRATORS",
     "Tolerance",

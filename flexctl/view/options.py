@@ -331,7 +331,7 @@ class TuneOptions(VariedOptions):
         "--evaluations",
         "N",
         "Evaluations of each start.",
-        default=120,
+        default=160,
         type=click.IntRange(min=1, max=1_000_000),
         show_default=True,
     )

@@ -11,7 +11,7 @@ from flexctl.model import BasisChoice, Design, apply_settings, build_file
 from flexctl.search.tuning import requirements as asked
 from flexctl.search.tuning.free_numbers import read_free
 from flexctl.search.tuning.reading import read_problem
-from flexctl.search.tuning.spectra import Case, SpectralLimit
+from flexctl.search.tuning.spectra import Case, SpectralLimit, spectral_pieces
 from flexctl.search.tuning.verification import watched_over, with_cases
 from flexctl.verdict import metrics
 from tests.arms import rigid_link, single_link
@@ -194,6 +194,31 @@ def test_derivatives_of_eigenvalues_agree_with_differences(kind, sampled, case):
         assert slope == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=2e-3, abs=1e-6)
 
 
+def test_what_is_above_a_limit_is_smooth_where_eigenvalues_meet():
+    # three eigenvalues 1e-2 apart: their sum is a trace, each alone moves 1e4 times as fast
+    A = np.diag([-1.0, -1.0, -1.0, -9.0]) + np.diag([1.0, 1.0, 0.0], 1)
+    A[2, 0] = 1e-6
+    change = np.random.default_rng(0).standard_normal((4, 4))
+    change[3], change[:, 3] = 0, 0  # of the three alone
+    excess = SpectralLimit(kind="excess", limit=-2.0, scale=0.5, cases=(Case(),))
+    values, slopes = spectral_pieces(excess, [(A, None)], [[change]])
+
+    assert values == pytest.approx(3 * (2.0 - 1.0) / 0.5, rel=1e-9)
+    assert slopes == pytest.approx(np.trace(change) / 0.5, rel=1e-6)
+
+
+@pytest.mark.parametrize("rate", [0.3, 5.0, 3e4])
+def test_a_loop_is_the_more_unstable_the_faster_it_leaves(rate):
+    limit = SpectralLimit(kind="stable", limit=0.0, scale=0.5, cases=(Case(),))
+    A, change = np.diag([rate, -1.0]), np.diag([rate, 0.0])  # relative to the rate
+    value, slope = spectral_pieces(limit, [(A, None)], [[change]])
+    ends = [spectral_pieces(limit, [(A + h * change, None)], [[change]])[0] for h in (1e-4, -1e-4)]
+
+    assert value > 0
+    assert slope[0, 0] == pytest.approx((ends[0] - ends[1])[0] / 2e-4, rel=1e-5)
+    assert slope[0, 0] > 0.01  # also far from stability, where every real pole has a ratio of 1
+
+
 def test_derivatives_under_an_error_of_the_stiffness_agree_with_differences():
     base = problem_of("planar-two-link", "two-link-decoupling", ["gains"], "tracking.tip_error_rms")
     problem = limits_of(base, "stable", [Case(time=0.2, error=0.1)])
@@ -303,6 +328,15 @@ def test_a_result_is_the_verdict_on_its_design_and_never_worse_than_the_start():
     assert again["margins.phase_deg"][0] >= 70
     assert again["residual.tip_error_max"] == pytest.approx(found.objective_after, rel=1e-6)
     assert metrics(found.before)["margins.phase_deg"][0] < 70
+
+
+@pytest.mark.slow
+def test_descent_passes_cusps_of_the_abscissa():
+    # Eigenvalue by eigenvalue it stalls at -4.2, where a real eigenvalue and a pair meet.
+    arguments = {"minimise": "stability.spectral_abscissa", "subject_to": [], "starts": 1}
+    found = tune("vertical-2r", "vertical-2r-integral", ["gains"], jobs=1, **arguments)
+
+    assert found.objective_after < -8
 
 
 def test_an_unstable_start_is_made_stable_first():

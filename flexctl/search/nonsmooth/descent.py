@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -167,7 +168,7 @@ class _Search:
         return done
 
     def _merit(self) -> float:
-        return self.point.merit(self.penalty)[0]
+        return self.point.merit(self.penalty)
 
     def _small(self, measured: Stationarity) -> bool:
         """Whether the point is stationary, and meets its constraints or cannot."""
@@ -203,7 +204,7 @@ class _Search:
         """Inverse of the metric; at first such that the step is no longer than a unit."""
         if not self.fresh:
             return self.inverse
-        slope = float(np.linalg.norm(self.point.merit(self.penalty)[1]))
+        slope = float(np.linalg.norm(self.point.slope(self.penalty)))
         return self.inverse / max(slope, 1e-12)
 
     def _move(self, step: Step) -> bool:
@@ -216,9 +217,9 @@ class _Search:
             lengths = np.where(step.d == 0, np.inf, room / np.abs(step.d))
         z = self.point.z
 
-        def evaluate(length: float) -> tuple[Point, float, Array]:
+        def evaluate(length: float) -> tuple[Point, float, Callable[[], Array]]:
             point = self.run.at(z + length * step.d)
-            return point, *point.merit(self.penalty)
+            return point, point.merit(self.penalty), partial(point.slope, self.penalty)
 
         longest = max(float(lengths.min()), 1.0)
         found = search_line(evaluate, value, step.change, step.d, longest)
@@ -233,7 +234,7 @@ class _Search:
         if piecewise:
             y = change_by_piece(left, self.point, step.weights, step.multipliers)
         else:
-            y = self.point.merit(self.penalty)[1] - left.merit(self.penalty)[1]
+            y = self.point.slope(self.penalty) - left.slope(self.penalty)
         curvature = float(s @ y)
         if curvature <= 1e-14 * float(np.linalg.norm(s) * np.linalg.norm(y)):
             return
@@ -252,7 +253,7 @@ class _Search:
         n = len(self.point.z)
         enough, first = 2 * (n + 1), self._merit()
         for _ in range(4 * n + 20):
-            near = self._near(radius)
+            near = [one for one in self._near(radius, self.point) if one.exists]
             measured = measure_stationarity(self.point, near, radius, self.run.box)
             if self._small(measured):
                 return True
@@ -271,9 +272,9 @@ class _Search:
                 self.run.at(self.point.z + radius * self._in_ball(n))
         return False
 
-    def _near(self, radius: float) -> list[Point]:
-        """Remembered points within the radius, the newest last."""
-        z = self.point.z
+    def _near(self, radius: float, point: Point) -> list[Point]:
+        """Remembered points within the radius of a point, the newest last."""
+        z = point.z
         return [one for one in self.run.memory if np.linalg.norm(one.z - z) <= radius]
 
     def _in_ball(self, n: int) -> Array:
@@ -286,7 +287,7 @@ class _Search:
         tolerance = self.tolerance * (1 + abs(best.pieces.objective))
         measured = []
         for radius in _RADII[::-1]:
-            near = [one for one in self.run.memory if np.linalg.norm(one.z - best.z) <= radius]
+            near = [one for one in self._near(float(radius), best) if one.known]
             measured.append(measure_stationarity(best, near, float(radius), self.run.box))
             if measured[-1].norm <= tolerance:
                 return measured[-1], float(radius)
@@ -294,15 +295,15 @@ class _Search:
 
     def result(self) -> Minimum:
         """Gather what is known of the best point."""
-        best, pieces = self.run.best, self.run.best_pieces
-        if best is None or pieces is None:
+        best = self.run.best
+        if best is None:
             raise ComputationError("x0: expected a finite objective there, got none")
         measured, radius = self._certificate(best)
         return Minimum(
             x=self.run.scale * best.z,
-            objective=pieces.objective,
-            violation=pieces.violation,
-            pieces=pieces,
+            objective=best.given.objective,
+            violation=best.given.violation,
+            pieces=best.differentiated,
             stationarity=measured.norm,
             radius=radius,
             weights=measured.weights,

@@ -19,32 +19,70 @@ class Ended(Exception):  # noqa: N818 - no error: how the search comes out of it
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """Pieces at scaled variables z (n,) with gradients in z; constraints with clearance."""
+    """Pieces at scaled variables z (n,)."""
 
     z: Array
-    pieces: Pieces
+    given: Pieces  # as the user's functions return them, perhaps without gradients
+    scale: Array
+    clearance: float
+
+    @cached_property
+    def differentiated(self) -> Pieces:
+        """What the user's functions return, with gradients: computed now unless they are known."""
+        found = self.given.differentiate() if self.given.differentiate else self.given
+        if found.gradients.shape[1] != len(self.z):
+            raise InputError(
+                f"gradients: expected {len(self.z)} columns, got {found.gradients.shape[1]}"
+            )
+        return found
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """The same in scaled variables, constraints with clearance."""
+        found = self.differentiated
+        return Pieces(
+            values=found.values,
+            gradients=found.gradients * self.scale,
+            constraints=found.constraints + self.clearance,
+            constraint_gradients=found.constraint_gradients * self.scale,
+        )
+
+    @property
+    def known(self) -> bool:
+        """Whether the gradients are numbers, and known already."""
+        return ("differentiated" in vars(self) or not self.given.differentiate) and self.exists
+
+    @cached_property
+    def finite(self) -> bool:
+        """Whether objective and constraints are numbers here."""
+        return bool(np.isfinite(self.given.objective) and np.isfinite(self.given.violation))
 
     @cached_property
     def exists(self) -> bool:
         """Whether objective and constraints are numbers here, with their gradients."""
-        finite = np.isfinite(self.pieces.objective) and np.isfinite(self.pieces.violation)
-        top = self.pieces.gradients[int(self.pieces.values.argmax())]
-        return bool(
-            finite
-            and np.isfinite(top).all()
-            and np.isfinite(self.pieces.constraint_gradients).all()
-        )
-
-    def merit(self, penalty: float) -> tuple[float, Array]:
-        """Objective + penalty * violation, and a gradient of it (n,)."""
+        if not self.finite:
+            return False
         p = self.pieces
+        numbers = np.array([p.objective, p.violation]), p.constraint_gradients
+        top = p.gradients[int(p.values.argmax())]
+        return all(bool(np.isfinite(part).all()) for part in (*numbers, top))
+
+    def merit(self, penalty: float) -> float:
+        """Objective + penalty * violation; infinite where there are none."""
+        if not self.finite:
+            return np.inf
+        worst = float(self.given.constraints.max(initial=-np.inf)) + self.clearance
+        return self.given.objective + (penalty * worst if worst > 0 else 0.0)
+
+    def slope(self, penalty: float) -> Array:
+        """Gradient (n,) of the merit; NaN where it has none."""
         if not self.exists:
-            return np.inf, np.zeros_like(self.z)
-        value, gradient = p.objective, p.gradients[int(p.values.argmax())]
+            return np.full_like(self.z, np.nan)
+        p = self.pieces
+        gradient = p.gradients[int(p.values.argmax())]
         if p.violation > 0:
-            value = value + penalty * p.violation
             gradient = gradient + penalty * p.constraint_gradients[int(p.constraints.argmax())]
-        return value, gradient
+        return gradient
 
 
 def change_by_piece(left: Point, right: Point, weights: Array, multipliers: Array) -> Array:
@@ -87,7 +125,6 @@ class Evaluations:
         self.memory: list[Point] = []
         self.history: list[Progress] = []
         self.best: Point | None = None
-        self.best_pieces: Pieces | None = None
         self.status = ""
 
     def at(self, z: Array) -> Point:
@@ -96,48 +133,39 @@ class Evaluations:
             self.status = "limit"
             raise Ended
         z = np.clip(z, *self.box)
-        pieces = self.functions(self.scale * z)
+        given = self.functions(self.scale * z)
         self.count += 1
-        if pieces.gradients.shape[1] != len(z):
-            raise InputError(
-                f"gradients: expected {len(z)} columns, got {pieces.gradients.shape[1]}"
-            )
-        point = Point(z=z, pieces=self._scaled(pieces))
-        if point.exists:
+        point = Point(z=z, given=given, scale=self.scale, clearance=self.clearance)
+        if point.finite:
             self.memory.append(point)
             del self.memory[: -(6 * len(z) + 20)]
-            self._keep(point, pieces)
+            self._keep(point)
         return point
 
-    def _scaled(self, pieces: Pieces) -> Pieces:
-        return Pieces(
-            values=pieces.values,
-            gradients=pieces.gradients * self.scale,
-            constraints=pieces.constraints + self.clearance,
-            constraint_gradients=pieces.constraint_gradients * self.scale,
-        )
-
-    def _keep(self, point: Point, pieces: Pieces) -> None:
+    def _keep(self, point: Point) -> None:
         """Keep the point if it is the best by violation, then objective; tell the callback."""
-        rank = (pieces.violation, pieces.objective)
-        known = self.best_pieces
-        if known is None or rank < (known.violation, known.objective):
-            self.best, self.best_pieces = point, pieces
+        rank = (point.given.violation, point.given.objective)
+        known = self.best
+        better = known is None or rank < (known.given.violation, known.given.objective)
+        if better and point.exists:
+            self.best = point
             self.history.append(self.progress())
+        if self.best is None:
+            return
         if self.callback is not None and self.callback(self.progress()):
             self.status = "stopped"
             raise Ended
-        if rank[0] <= 0 and rank[1] <= self.target:
+        if rank[0] <= 0 and rank[1] <= self.target and point.exists:
             self.status = "target"
             raise Ended
 
     def progress(self) -> Progress:
         """Return the best point so far and the evaluations so far."""
-        if self.best is None or self.best_pieces is None:
+        if self.best is None:
             raise ComputationError("start: expected a finite objective there, got none")
         return Progress(
             evaluations=self.count,
             x=self.scale * self.best.z,
-            objective=self.best_pieces.objective,
-            violation=self.best_pieces.violation,
+            objective=self.best.given.objective,
+            violation=self.best.given.violation,
         )

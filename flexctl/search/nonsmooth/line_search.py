@@ -26,7 +26,7 @@ class Found(Generic[P]):
 
 
 def search_line(
-    evaluate: Callable[[float], tuple[P, float, Array]],
+    evaluate: Callable[[float], tuple[P, float, Callable[[], Array]]],
     start: float,
     change: float,
     direction: Array,
@@ -41,7 +41,9 @@ def search_line(
     Parameters
     ----------
     evaluate
-        From a length to the point, the function there and its gradient (n,).
+        From a length to the point, the function there and what returns its gradient (n,), which is
+        asked for only where the function has fallen enough. A gradient of NaN is a point that does
+        not exist.
     start, change
         The function at length 0, and the change predicted for length 1, below 0.
     longest
@@ -57,9 +59,11 @@ def search_line(
     expansions = 0
     for _ in range(bisections):
         point, value, gradient = evaluate(length)
-        if not value <= start + _FALL * length * change or value >= start:
+        fallen = value <= start + _FALL * length * change and value < start
+        slope = float(gradient() @ direction) if fallen else np.nan
+        if np.isnan(slope):
             high = length
-        elif float(gradient @ direction) < _SLOPE * change:
+        elif slope < _SLOPE * change:
             low, best = length, Found(length=length, point=point, wolfe=False)
             if length >= longest:
                 return best

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,12 +25,16 @@ class Pieces:
         objective does not exist; its gradient is then not used.
     constraints, constraint_gradients
         (l,) and (l, n): met where all are <= 0. All of a size, as the largest counts.
+    differentiate
+        Of pieces whose gradients cost much and are not yet computed: returns them with gradients.
+        It is called where a step is taken; gradients are not read before.
     """
 
     values: Array
     gradients: Array
     constraints: Array
     constraint_gradients: Array
+    differentiate: Callable[[], Pieces] | None = None
 
     @classmethod
     def of(
@@ -66,6 +70,12 @@ class Pieces:
             return 0.0
         top = float(self.constraints.max())
         return max(top, 0.0) if np.isfinite(top) else np.inf
+
+    @property
+    def without_objective(self) -> Pieces:
+        """The constraints alone, with an objective of 0 where there is one."""
+        value = np.array([0.0 if np.isfinite(self.objective) else np.inf])
+        return replace(self, values=value, gradients=np.zeros((1, self.gradients.shape[1])))
 
 
 Functions = Callable[[Array], Pieces]

@@ -14,7 +14,7 @@ _GENERATIONS = 8
 _ALONE = 32  # places of a single number, of which the strategy knows none
 _WIDTH = 0.25  # standard deviation of the first generation, of the scales
 _NEVER = 1e3  # s: what never settles comes after all that does
-_INFEASIBLE = 1e6  # places with a violation come after all without
+INFEASIBLE = 1e6  # places with a violation come after all without
 
 
 def coarse_search(problem: Problem, start: Array, seed: int) -> tuple[Array, int]:
@@ -48,14 +48,14 @@ def merit(problem: Problem, u: Array) -> float:
     try:
         limits = problem.spectral_at(u, slopes=False).objective
     except LostError:
-        return 4 * _INFEASIBLE
+        return 4 * INFEASIBLE
     if limits > 0:
-        return _INFEASIBLE * (2 + min(limits, 1.0))
+        return INFEASIBLE * (2 + min(limits, 1.0))
     pieces = problem.at(u, slopes=False)
     if not np.isfinite(pieces.objective):
-        return 3 * _INFEASIBLE
+        return 3 * INFEASIBLE
     if pieces.violation > 0:
-        return _INFEASIBLE * (1 + min(pieces.violation, 1.0))
+        return INFEASIBLE * (1 + min(pieces.violation, 1.0))
     if not problem.settles:
         return pieces.objective
     point = problem.point(u, slopes=False)

@@ -8,7 +8,7 @@ import scipy  # its parts are imported where they are used
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import ComputationError, DesignError
 from flexctl.search.tuning.problem import LostError, Problem
-from flexctl.search.tuning.spectra import Case, case_matrix
+from flexctl.search.tuning.spectra import Case
 
 _POINTS = 61
 _LEAST = 1e-12  # of a sampled loop's |z|: what is smaller has no logarithm to speak of
@@ -38,7 +38,7 @@ def eigenvalue_path(problem: Problem, start: Array, end: Array) -> ComplexArray:
 
 def _eigenvalues(problem: Problem, u: Array) -> ComplexArray | None:
     try:
-        A, period = case_matrix(problem.point(u, slopes=False).loop, Case())
+        A, period = problem.point(u, slopes=False).matrix(Case())
     except (LostError, ComputationError, DesignError):
         return None
     z = np.linalg.eigvals(A).astype(complex)

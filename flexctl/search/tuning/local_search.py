@@ -10,6 +10,7 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.search.nonsmooth import Minimum, Pieces, Progress, minimise
 from flexctl.search.tuning.problem import LostError, Point, Problem
+from flexctl.search.tuning.spectra import SpectralLimit
 
 _QUICKER = 0.8  # of the settling time that is reached: the next that is tried
 _FINE = 0.98  # of it: where this is not reached, the search ends
@@ -19,6 +20,12 @@ _PATIENCE = 8  # evaluations after which an aim that comes no nearer is given up
 _HOPELESS = 0.02  # of the distance to the aim: what is no nearer
 _STABILISING = 400  # evaluations of eigenvalues alone
 CLEARANCE = 1e-6  # by which limits are kept
+_CHEAPER = 5  # evaluations of eigenvalues alone, for one with runs
+_STRETCH = 60  # evaluations between changes of what is minimised
+_DEPTHS = (1.0, 0.3, 0.1)  # of abscissae below the one that is reached, relative to it
+_GAIN = 1e-3  # relative fall that is worth another turn
+_LEAST = 0.3  # of the objective's scale, below which it is told on a new one
+_REMEMBERED = 8  # places whose loops and runs are kept
 _STEP = 0.2  # of the scales: a step that is neither small nor large
 
 
@@ -80,6 +87,7 @@ class Search:
         self.tell: Callable[[Step], None] | None = None
         self._count = 0
         self._last: Point | None = None
+        self._points = dict[bytes, Point]()
         self._worst = ""
 
     @property
@@ -90,7 +98,7 @@ class Search:
     def run(self, start: Array) -> Found:
         """Search from a start (n,)."""
         u = self._stabilise(start)
-        if u is None or not np.isfinite(self.problem.at(u, slopes=False).objective):
+        if u is None or not np.isfinite(self._order(u, self.problem)[0]):
             return Found(
                 u=start if u is None else u,
                 objective=np.inf,
@@ -100,10 +108,9 @@ class Search:
                 evaluations=self._count,
             )
         found = self._settle(u) if self.problem.settles else self._descend(u)
-        value = self.problem.value(self.problem.point(found.x, slopes=False))
         return Found(
             u=found.x,
-            objective=value,
+            objective=self.problem.value(self._point(found.x)),
             violation=found.violation,
             stationarity=found.stationarity,
             status=found.status,
@@ -131,49 +138,97 @@ class Search:
             return u
         most = min(_STABILISING, 4 * self.left)
         found = self._minimise(eigenvalues, u, target=-CLEARANCE, evaluations=most).x
-        return min((found, u), key=self._violation)
+        return min((found, u), key=lambda u: self._order(u, self.problem)[0])
 
-    def _violation(self, u: Array) -> float:
-        """Violation of all limits, infinite where the loop is not stable."""
-        pieces = self.problem.at(u, slopes=False)
-        return pieces.violation if np.isfinite(pieces.objective) else np.inf
+    def _order(self, u: Array, problem: Problem) -> tuple[float, float]:
+        """Violation of all limits, infinite where the loop is not stable, and objective."""
+        pieces, _ = problem.judged(replace(self._point(u), problem=problem))
+        lost = not np.isfinite(pieces.objective)
+        return np.inf if lost else pieces.violation, pieces.objective
 
-    def _functions(self, problem: Problem) -> Callable[[Array], Pieces]:
+    def _point(self, u: Array) -> Point:
+        """Return the loops at u (n,); what is known of the last few places is kept."""
+        key = u.tobytes()
+        self._points[key] = self._points.pop(key, None) or self.problem.point(u, slopes=False)
+        if len(self._points) > _REMEMBERED:
+            del self._points[next(iter(self._points))]
+        return self._points[key]
+
+    def _functions(self, problem: Problem, *, limits: bool = False) -> Callable[[Array], Pieces]:
+        """Return objective and limits by place, gradients when asked for; or `limits` alone."""
+
+        def of(pieces: Pieces) -> Pieces:
+            return pieces.without_objective if limits else pieces
+
         def functions(u: Array) -> Pieces:
-            self._last = problem.point(u)
-            pieces, owners = problem.judged(self._last)
+            self._last = here = replace(self._point(u), problem=problem)
+            pieces, owners = problem.judged(here)
             worst = owners[int(pieces.constraints.argmax())]
             self._worst = str(problem.requirements[worst]) if worst >= 0 else ""
-            return pieces
+            sloped = here.differentiated
+            return replace(of(pieces), differentiate=lambda: of(problem.judged(sloped)[0]))
 
         return functions
 
     def _descend(self, u: Array) -> Minimum:
         functions, kept = self._functions(self.problem), self._keep_limits(u)
-        return self._minimise(functions, kept.x, evaluations=max(self.left, 1))
+        if self.problem.linear:
+            self.left *= _CHEAPER
+        goal = self.problem.of_eigenvalues
+        if goal is not None and goal.kind == "abscissa":
+            return self._through_coalescence(functions, kept.x, goal)
+        found, problem = kept, self.problem
+        while True:
+            found = self._minimise(functions, found.x, least=_LEAST, evaluations=max(self.left, 1))
+            if goal is not None or found.status != "stopped" or self.left <= 0:
+                return found
+            problem = replace(problem, scale=found.objective * problem.scale)
+            functions = self._functions(problem)
+
+    def _through_coalescence(
+        self, functions: Callable[[Array], Pieces], u: Array, goal: SpectralLimit
+    ) -> Minimum:
+        """Minimise the abscissa, and the sum of what eigenvalues are above a lower one, in turn.
+
+        Where eigenvalues meet, the abscissa has no derivative, and descent stalls in a cusp; the
+        sum is smooth there. The depth of the lower one is relative to the abscissa.
+        """
+        best, depths = self._minimise(functions, u, evaluations=max(self.left // 2, 1)), [*_DEPTHS]
+        while best.status != "stationary" and depths and self.left > 2 * _STRETCH:
+            reached = self.problem.value(self._point(best.x))
+            below = replace(goal, kind="excess", limit=reached - depths[0] * abs(reached))
+            sums = self._functions(replace(self.problem, of_eigenvalues=below))
+            over = self._minimise(sums, best.x, evaluations=_STRETCH).x
+            again = self._minimise(functions, over, evaluations=_STRETCH)
+            if (again.violation, again.objective) < (
+                best.violation,
+                best.objective - _GAIN * abs(best.objective),
+            ):
+                best, depths = again, [*_DEPTHS]
+            else:
+                depths.pop(0)
+        if best.status == "stationary" or self.left <= 0:
+            return best
+        return self._minimise(functions, best.x, evaluations=self.left)
 
     def _keep_limits(self, u: Array) -> Minimum:
         """Search for a place where all limits are kept."""
-        functions = self._functions(self.problem)
-
-        def limits(u: Array) -> Pieces:
-            found = functions(u)
-            value = np.array([0.0 if np.isfinite(found.objective) else np.inf])
-            return replace(found, values=value, gradients=np.zeros((1, len(u))))
-
         most = max(min(_ONE_AIM, self.left), 1)
-        return self._minimise(limits, u, target=0.0, evaluations=most)
+        functions = self._functions(self.problem, limits=True)
+        return self._minimise(functions, u, target=0.0, evaluations=most)
 
     def _settle(self, u: Array) -> Minimum:
         """Try ever shorter settling times, each as a limit of the error after it."""
-        best = self._keep_limits(u)
+        best = tried = self._keep_limits(u)
         time, ratio = self._settling(best.x), _QUICKER
         if not np.isfinite(time):
             time = self._window
         while best.violation == 0 and time > 0 and self.left > 0:
-            functions = self._functions(replace(self.problem, aim=ratio * time))
+            problem = replace(self.problem, aim=ratio * time)
+            nearest = min((best.x, tried.x), key=lambda u: self._order(u, problem))
             most = min(_ONE_AIM, self.left)
-            tried = self._minimise(functions, best.x, target=0.0, evaluations=most)
+            functions = self._functions(problem)
+            tried = self._minimise(functions, nearest, target=0.0, evaluations=most)
             reached = self._settling(tried.x) if tried.violation == 0 else np.inf
             if reached < (1 - _SAME) * time:
                 best, time = tried, reached
@@ -184,7 +239,7 @@ class Search:
         return best
 
     def _settling(self, u: Array) -> float:
-        return self.problem.value(self.problem.point(u, slopes=False))
+        return self.problem.value(self._point(u))
 
     @property
     def _window(self) -> float:
@@ -198,14 +253,21 @@ class Search:
         u: Array,
         *,
         target: float = -np.inf,
+        least: float = -np.inf,
         evaluations: int,
     ) -> Minimum:
+        """Minimise from u (n,); stop at a positive objective below `least`, or far from a target.
+
+        The first is where tolerances, which are relative to 1, would be too coarse.
+        """
         before, n, reached = self._count, len(u), list[float]()
 
         def tell(progress: Progress) -> bool:
             self._count = before + progress.evaluations
             self._note(progress)
             reached.append(progress.objective)
+            if progress.violation <= 0 < progress.objective < least:
+                return True
             if not np.isfinite(target) or progress.violation > 0 or len(reached) <= _PATIENCE:
                 return False
             fallen = reached[-1 - _PATIENCE] - reached[-1]
@@ -242,7 +304,7 @@ class Search:
 
     def _multipliers(self, found: Minimum) -> dict[int, float]:
         """Multipliers of a minimum by requirement, those that are not zero."""
-        _, owners = self.problem.judged(self.problem.point(found.x, slopes=False))
+        _, owners = self.problem.judged(self._point(found.x))
         total = dict[int, float]()
         if len(owners) != len(found.multipliers):  # pieces of another aim
             return total

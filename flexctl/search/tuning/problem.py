@@ -10,7 +10,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, DesignError, FlexctlError, InputError
-from flexctl.loop import ClosedLoop
+from flexctl.loop import ClosedLoop, LinearLoop
 from flexctl.robustness import with_free_stiffness
 from flexctl.search.nonsmooth import Pieces
 from flexctl.search.study import Study
@@ -24,8 +24,21 @@ from flexctl.search.tuning.requirements import (
     worst,
 )
 from flexctl.search.tuning.runs import PEAKED, Peaks
-from flexctl.search.tuning.spectra import Case, SpectralLimit, case_matrix, spectral_pieces
-from flexctl.simulation import Tolerance, Trajectory, compile_verdict, simulate
+from flexctl.search.tuning.spectra import (
+    Case,
+    SpectralLimit,
+    closed_matrix,
+    linear_loop,
+    spectral_pieces,
+)
+from flexctl.simulation import (
+    AUTO,
+    INTEGRATORS,
+    Tolerance,
+    Trajectory,
+    compile_verdict,
+    simulate,
+)
 from flexctl.verdict import OF_RUNS, Metric, linear_poses_metrics, run_metrics, run_times
 
 STEP = 2e-5  # of the scales, over which matrices and runs are compared
@@ -86,6 +99,12 @@ class Problem:
     def settles(self) -> bool:
         """Whether the objective is the settling time alone."""
         return self.objective.metric == SETTLING
+
+    @property
+    def linear(self) -> bool:
+        """Whether objective and limits are those of eigenvalues alone, so that nothing is run."""
+        every = all(map(is_spectral, self.requirements))
+        return self.of_eigenvalues is not None and every and not self.runs_on
 
     def loop(self, arm: int, u: Array | None = None) -> ClosedLoop:
         """Return the loop of an arm with the free numbers at u (n,); by default as in the file.
@@ -199,10 +218,17 @@ class Point:
     problem: Problem
     u: Array
     slopes: bool = False
+    _loops: dict[tuple[int, float], ClosedLoop] = field(default_factory=dict)
+    _linear: dict[tuple[int, float | None, float], LinearLoop] = field(default_factory=dict)
+    _runs: dict[int, Trajectory] = field(default_factory=dict)
+    _metrics: dict[int, dict[str, Metric]] = field(default_factory=dict)
+    _near: list[tuple[Point, float]] = field(default_factory=list)
+    _beside: Point | None = None
 
-    @cached_property
-    def _loops(self) -> dict[tuple[int, float], ClosedLoop]:
-        return {}
+    @property
+    def differentiated(self) -> Point:
+        """The same point with derivatives; what is known of it is shared."""
+        return replace(self, slopes=True)
 
     def loop(self, arm: int, error: float = 0.0) -> ClosedLoop:
         """Return the loop of an arm, whose law computes with an error of the stiffness."""
@@ -216,16 +242,18 @@ class Point:
                 self._loops[key] = self.problem.loop(arm, self.u)
         return self._loops[key]
 
-    @cached_property
+    @property
     def neighbours(self) -> list[tuple[Point, float]]:
         """Points a step apart in each direction, and the steps; inside the scales."""
-        found = []
-        for i, x in enumerate(self.u if self.slopes else ()):
-            step = STEP if x + STEP <= 1 else -STEP
-            moved = self.u.copy()
-            moved[i] += step
-            found.append((Point(problem=self.problem, u=moved), step))
-        return found
+        if not self.slopes:
+            return []
+        if not self._near:
+            for i, x in enumerate(self.u):
+                step = STEP if x + STEP <= 1 else -STEP
+                moved = self.u.copy()
+                moved[i] += step
+                self._near.append((Point(problem=self.problem, u=moved, _beside=self), step))
+        return self._near
 
     @cached_property
     def matrices(self) -> dict[Case, tuple[Array, float | None]]:
@@ -233,9 +261,17 @@ class Point:
         limits = [*self.problem.spectral, *filter(None, [self.problem.of_eigenvalues])]
         cases = dict.fromkeys(case for limit in limits for case in limit.cases)
         try:
-            return {case: case_matrix(self.loop, case) for case in cases}
+            return {case: self.matrix(case) for case in cases}
         except (ComputationError, DesignError) as error:
             raise LostError(str(error)) from error
+
+    def matrix(self, case: Case) -> tuple[Array, float | None]:
+        """State matrix (N, N) of a case, and the sampling time [s] of its loop."""
+        key = case.arm, case.time, case.error
+        if key not in self._linear:
+            self._linear[key] = linear_loop(self.loop(case.arm, case.error), case.time)
+        linear = self._linear[key]
+        return closed_matrix(linear, case.gains), linear.sample_time
 
     @cached_property
     def stable(self) -> bool:
@@ -265,23 +301,26 @@ class Point:
         here = self.matrices[case][0]
         return [(there.matrices[case][0] - here) / step for there, step in self.neighbours]
 
-    @cached_property
-    def _runs(self) -> dict[int, Trajectory]:
-        return {}
-
     def run(self, arm: int) -> Trajectory:
         """Run the loop of an arm."""
         if arm not in self._runs:
             loop = self.loop(arm)
             try:
-                self._runs[arm] = simulate(loop, times=run_times(loop), tolerance=_TOLERANCE)
+                self._runs[arm] = simulate(
+                    loop,
+                    times=run_times(loop),
+                    tolerance=_TOLERANCE,
+                    integrator=self._integrator(arm),
+                )
             except RunFailed as error:
                 raise LostError(str(error)) from error
         return self._runs[arm]
 
-    @cached_property
-    def _metrics(self) -> dict[int, dict[str, Metric]]:
-        return {}
+    def _integrator(self, arm: int) -> str:
+        """Return that of the point beside which this one is: differences are then smooth."""
+        known = self._beside._runs.get(arm) if self._beside else None
+        words = known.integrator if known else ""
+        return next((k for k, one in INTEGRATORS.items() if words.startswith(one.words)), AUTO)
 
     def metrics(self, arm: int, keys: Sequence[str]) -> dict[str, Metric]:
         """Return some metrics of an arm."""
@@ -309,20 +348,27 @@ class Point:
         values, slopes = [], []
         for arm in self.arms(nominal=own.nominal):
             if problem.settles:
-                peaks = Peaks(key=SETTLING, after=problem.aim or 0.0)
-                part = self._peaks(arm, peaks, 1.0)
-            elif own.metric in PEAKED:
-                part = self._peaks(arm, Peaks(key=own.metric), problem.scale)
+                parts = [self._peaks(arm, Peaks(key=SETTLING, after=problem.aim or 0.0), 1.0)]
             else:
-                part = self._differences(lambda at, arm=arm: self._sums(at, arm))
-            values.append(part[0])
-            slopes.append(part[1])
+                parts = [self._sum(arm, one) for one in own.sums]
+            values += [part[0] for part in parts]
+            slopes += [part[1] for part in parts]
         return np.concatenate(values), np.vstack(slopes)
 
-    def _sums(self, at: Point, arm: int) -> Array:
+    def _sum(self, arm: int, weights: Mapping[str, float]) -> tuple[Array, Array]:
+        """Pieces of a weighted sum: every peak of its first metric that has some, and the rest."""
         own, scale = self.problem.objective, self.problem.scale
-        known = at.metrics(arm, own.keys)
-        return np.array([replace(own, sums=(one,)).value(known) for one in own.sums]) / scale
+        peaked = next((key for key in weights if key in PEAKED and key != SETTLING), None)
+        rest = {key: w for key, w in weights.items() if key != peaked}
+
+        def others(at: Point) -> Array:
+            return np.array([replace(own, sums=(rest,)).value(at.metrics(arm, tuple(rest)))])
+
+        values, slopes = self._differences(others)
+        if peaked:
+            peaks, moves = self._peaks(arm, Peaks(key=peaked), 1.0)
+            values, slopes = values + weights[peaked] * peaks, slopes + weights[peaked] * moves
+        return values / scale, slopes / scale
 
     def limits(self) -> tuple[Array, Array, list[int]]:
         """Limits of other metrics (k,), to be at most zero, derivatives (k, n), requirements."""

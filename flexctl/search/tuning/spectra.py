@@ -7,7 +7,7 @@ the loop is lost come to these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +18,7 @@ from flexctl.loop import ClosedLoop, LinearLoop, eigenvectors, linearise_loop, o
 _WINDOW = 0.2  # below the largest value: eigenvalues that may become the largest nearby
 _MOST = 8  # eigenvalues of one matrix
 _VANISHED = 1e-12  # multipliers below this are those of delays
+_GROWING = 0.1  # of the measure of stability: weight of the rate of what grows
 _FAINT = 1e-6  # damping ratio of modes that are hardly damped
 SLACK = 2e-9  # by which eigenvalues are kept from the limit of stability, relative to their size
 
@@ -53,7 +54,10 @@ class SpectralLimit:
     ----------
     kind
         "abscissa": Re lambda <= limit; "damping": -Re lambda >= limit |lambda|; "stable", measured
-        by asinh of the damping ratio, as undamped arms have ratios of 1e-7 beside others of 0.1.
+        by asinh of the damping ratio, as undamped arms have ratios of 1e-7 beside others of 0.1,
+        and where that is below zero by asinh of the rate too, as all real rates have a ratio of 1;
+        "excess": the sum of Re lambda - limit over all that are above it, which stays smooth where
+        eigenvalues meet that are all above.
     limit
         [1/s] or [-].
     scale
@@ -71,13 +75,18 @@ class SpectralLimit:
         """Return for eigenvalues (N,) [rad/s] what is to be at most zero [-]."""
         if self.kind == "damping":
             return (self.limit + values.real / _size(values)) / self.scale
-        if self.kind == "abscissa":
+        if self.kind in ("abscissa", "excess"):
             return (values.real - self.limit) / self.scale
-        return self._stretched(values.real / np.hypot(np.abs(values), self.scale) + SLACK)
+        ratios = values.real / np.hypot(np.abs(values), self.scale) + SLACK
+        return self._stretched(ratios) + _GROWING * np.arcsinh(self._growth(values))
+
+    def _growth(self, values: ComplexArray) -> Array:
+        """Rates at which eigenvalues (N,) grow, relative to the scale; 0 of stable ones."""
+        return np.maximum(values.real, 0.0) / self.scale
 
     def slope(self, values: ComplexArray, slopes: ComplexArray) -> Array:
         """Return derivatives (k, n) of the measure from those of eigenvalues (k,), (k, n)."""
-        if self.kind == "abscissa":
+        if self.kind in ("abscissa", "excess"):
             return slopes.real / self.scale
         damping = self.kind == "damping"
         size = _size(values) if damping else np.hypot(np.abs(values), self.scale)
@@ -86,7 +95,9 @@ class SpectralLimit:
         if damping:
             return moved / self.scale
         ratios = values.real / np.hypot(np.abs(values), self.scale) + SLACK
-        return moved / (np.hypot(ratios, _FAINT) * np.arcsinh(1 / _FAINT))[:, None]
+        stretched = moved / (np.hypot(ratios, _FAINT) * np.arcsinh(1 / _FAINT))[:, None]
+        growth = self._growth(values)[:, None]
+        return stretched + _GROWING * (growth > 0) * slopes.real / self.scale / np.hypot(growth, 1)
 
     @staticmethod
     def _stretched(ratios: Array) -> Array:
@@ -113,9 +124,16 @@ class Spectrum:
     sample_time: float | None
 
     @classmethod
-    def of(cls, A: Array, sample_time: float | None) -> Spectrum:
-        """Solve the eigenvalue problem of a matrix (N, N)."""
-        z, left, right = eigenvectors(A)
+    def of(cls, A: Array, sample_time: float | None, *, vectors: bool = True) -> Spectrum:
+        """Solve the eigenvalue problem of a matrix (N, N); without vectors in a fourth of the time.
+
+        They are then (0, N).
+        """
+        if vectors:
+            z, left, right = eigenvectors(A)
+        else:
+            z = np.linalg.eigvals(A).astype(complex)
+            left = right = np.zeros((0, len(z)), dtype=complex)
         values = z
         if sample_time is not None:
             own = np.abs(z) > _VANISHED
@@ -148,22 +166,16 @@ def closed_matrix(linear: LinearLoop, gains: Sequence[complex]) -> Array:
     return A + (B * np.array(gains)) @ K if len(gains) else A + B @ K
 
 
-LoopOf = Callable[[int, float], ClosedLoop]
-"""The loop of an arm, by its index, whose law computes with an error [-] of the stiffness."""
-
-
-def case_matrix(loop_of: LoopOf, case: Case) -> tuple[Array, float | None]:
-    """State matrix (N, N) of a case, and the sampling time [s] of its loop.
+def linear_loop(loop: ClosedLoop, time: float | None) -> LinearLoop:
+    """Linearise a loop at the pose of a case: at a time [s] of the motion, or the final one.
 
     Raises ComputationError where there is no equilibrium.
     """
-    loop = loop_of(case.arm, case.error)
     controller = loop.controller
     joints, weight = controller.reference.final, controller.final_second_loop_weight
-    if case.time is not None:
-        joints, weight = controller.reference.sample(np.array([case.time]))[0][:, 0], 0.0
-    linear = linearise_loop(loop, joints, weight)
-    return closed_matrix(linear, case.gains), linear.sample_time
+    if time is not None:
+        joints, weight = controller.reference.sample(np.array([time]))[0][:, 0], 0.0
+    return linearise_loop(loop, joints, weight)
 
 
 def spectral_pieces(
@@ -177,13 +189,18 @@ def spectral_pieces(
     """
     values, slopes = [], []
     for (A, period), dA in zip(matrices, changes, strict=True):
-        spectrum = Spectrum.of(A, period)
+        spectrum = Spectrum.of(A, period, vectors=len(dA) > 0)
         measures = limit.measure(spectrum.values)
         upper = np.flatnonzero(spectrum.values.imag >= 0) if np.isrealobj(A) else ...
         own = np.arange(len(measures))[upper]
         own = own[np.argsort(-measures[own])][:_MOST]
         own = own[measures[own] >= measures[own[0]] - _WINDOW]
-        values.append(measures[own])
+        if limit.kind == "excess":
+            own = np.flatnonzero(measures > 0)
         rates = spectrum.slopes(own, dA) if len(dA) else np.zeros((len(own), 0), dtype=complex)
-        slopes.append(limit.slope(spectrum.values[own], rates))
+        parts = measures[own], limit.slope(spectrum.values[own], rates)
+        if limit.kind == "excess":
+            parts = parts[0].sum(keepdims=True), parts[1].sum(axis=0, keepdims=True)
+        values.append(parts[0])
+        slopes.append(parts[1])
     return np.concatenate(values), np.concatenate(slopes)

@@ -17,7 +17,7 @@ from flexctl.search.tuning.record import Tuning
 from flexctl.search.tuning.rounds import Rounds
 
 STARTS = 2
-EVALUATIONS = 120  # of one start
+EVALUATIONS = 160  # of one start
 UNSEEN = 20
 
 
@@ -69,7 +69,8 @@ def tune(
     untied
         Whether equal gains may become different.
     starts, evaluations, seed
-        Number of starts, the first being the design, evaluations of each, seed of the others.
+        Number of starts, the first being the design, evaluations of each, seed of the others. Of
+        eigenvalues alone, which nothing is run for, five times as many.
     unseen
         Number of arms on which the result is verified, where arms vary.
     jobs
