@@ -10,6 +10,7 @@ from flexctl.checks import ComplexArray
 from flexctl.model import Design
 from flexctl.plant import ShapeChange
 from flexctl.records import Summary
+from flexctl.robustness import Certificate
 from flexctl.search.samples import Spec
 from flexctl.search.tuning.free_numbers import FreeNumber
 from flexctl.search.tuning.local_search import Found
@@ -120,6 +121,9 @@ class Tuning(Summary):
         What was found on other arms; None without variations of the arm.
     evaluations, seconds
         Cost.
+    certificate
+        Proof that the nominal loop of the tuned design is stable where it rests at the end; None
+        where it has no equilibrium there.
     shape_error
         As of `sweep`, where modes keep their shapes over the arms; else None.
     interrupted
@@ -170,6 +174,7 @@ class Tuning(Summary):
     worst_before: Mapping[str, float] = field(repr=False)
     worst_after: Mapping[str, float] = field(repr=False)
     eigenvalues: ComplexArray = field(repr=False)
+    certificate: Certificate | None = field(default=None, repr=False)
     shape_error: tuple[ShapeChange, str, float] | None = None
     interrupted: bool = False
 

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.errors import InputError
+from flexctl.errors import ComputationError, InputError
 from flexctl.model import Design
 from flexctl.parallel import in_parallel
+from flexctl.robustness import Certificate, certify
 from flexctl.search.tuning.asked import Asked
 from flexctl.search.tuning.coarse_search import coarse_search
 from flexctl.search.tuning.eigenvalue_path import eigenvalue_path
@@ -295,6 +296,7 @@ class Rounds:
             worst_before=worst_metrics(first.counted),
             worst_after=worst_metrics(best.counted),
             eigenvalues=eigenvalue_path(problem, first.u, best.u),
+            certificate=_certificate(problem, best.u),
         )
 
     @property
@@ -343,6 +345,14 @@ def _without(problem: Problem, k: int, u: Array, seed: int) -> Relief:
         objective=found.objective,
         evaluations=found.evaluations,
     )
+
+
+def _certificate(problem: Problem, u: Array) -> Certificate | None:
+    """Prove that the nominal loop at u (n,) is stable where it rests at the end."""
+    try:
+        return certify(problem.loop(0, u))
+    except (LostError, ComputationError):
+        return None
 
 
 def _order(found: Found) -> tuple[float, float]:

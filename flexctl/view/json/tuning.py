@@ -55,6 +55,7 @@ def tuning_json(tuning: Tuning) -> dict[str, Any]:
                 **attributes(unseen, "n met violation objective"),
                 "worst": dict(unseen.worst),
             },
+            "certified": tuning.certificate is not None and tuning.certificate.proven,
             "shape_error": shape_error_json(tuning),
             "starts": [_start(one) for one in tuning.starts],
             **attributes(tuning, "evaluations seconds interrupted"),

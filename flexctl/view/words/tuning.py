@@ -8,6 +8,7 @@ import numpy as np
 
 from flexctl.search import Constraint, Objective, TradeOff, Tuning, Unseen
 from flexctl.verdict import MORE_IS_BETTER, UNITS
+from flexctl.view.words.margins import certificate_words
 from flexctl.view.words.metrics import metric_name, metric_value, units_for
 from flexctl.view.words.numbers import figure, listed, percent
 from flexctl.view.words.sweep import shape_sentences
@@ -31,6 +32,8 @@ def tuning_sentences(tuning: Tuning) -> Iterator[str]:
     yield from _searched(tuning)
     if tuning.unseen:
         yield from _unseen(tuning, tuning.unseen)
+    if tuning.certificate is not None:
+        yield f"Where it rests at the end: {certificate_words(tuning.certificate)}"
     yield from shape_sentences(tuning)
 
 
