@@ -22,7 +22,7 @@ from flexctl import close_loop, design_controller, load_model
 from flexctl.checks import Array
 from flexctl.loop import ClosedLoop
 from flexctl.search.tuning.free_numbers import FreeNumbers, read_free
-from flexctl.search.tuning.problem import STEP
+from flexctl.search.tuning.point import STEP
 from flexctl.simulation import Tolerance, simulate
 from flexctl.simulation.scipy_sundials import _load_rate as load_rate  # pyright: ignore
 from flexctl.simulation.scipy_sundials import rate_function

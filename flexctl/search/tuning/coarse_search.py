@@ -7,7 +7,8 @@ import warnings
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.search.tuning.problem import LostError, Problem
+from flexctl.search.tuning.loops_of_arms import LostError
+from flexctl.search.tuning.problem import Problem
 from flexctl.search.tuning.requirements import worst
 
 _GENERATIONS = 8

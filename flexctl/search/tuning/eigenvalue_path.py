@@ -7,7 +7,8 @@ import scipy  # its parts are imported where they are used
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import ComputationError, DesignError
-from flexctl.search.tuning.problem import LostError, Problem
+from flexctl.search.tuning.loops_of_arms import LostError
+from flexctl.search.tuning.problem import Problem
 from flexctl.search.tuning.spectra import Case
 
 _POINTS = 61

@@ -9,7 +9,9 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.search.nonsmooth import Minimum, Pieces, Progress, minimise
-from flexctl.search.tuning.problem import LostError, Point, Problem
+from flexctl.search.tuning.loops_of_arms import LostError
+from flexctl.search.tuning.point import Point
+from flexctl.search.tuning.problem import Problem
 from flexctl.search.tuning.spectra import SpectralLimit
 
 _QUICKER = 0.8  # of the settling time that is reached: the next that is tried

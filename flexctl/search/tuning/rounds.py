@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import ceil
 from typing import Any
@@ -20,9 +20,11 @@ from flexctl.search.tuning.asked import Asked
 from flexctl.search.tuning.coarse_search import coarse_search
 from flexctl.search.tuning.eigenvalue_path import eigenvalue_path
 from flexctl.search.tuning.local_search import Found, Search, Step
-from flexctl.search.tuning.problem import LostError, Problem
+from flexctl.search.tuning.loops_of_arms import LostError
+from flexctl.search.tuning.problem import Problem
 from flexctl.search.tuning.record import Constraint, Relief, Tuning, Unseen
 from flexctl.search.tuning.requirements import is_spectral, worst
+from flexctl.search.tuning.spectra import Case
 from flexctl.search.tuning.verification import (
     Verified,
     verdict_on,
@@ -48,6 +50,7 @@ class _Judged:
     u: Array
     arms: tuple[Verified, ...]
     share: float = 1.0
+    spillover: Mapping[int, float] = field(default_factory=dict)
 
     @cached_property
     def counted(self) -> tuple[Verified, ...]:
@@ -61,7 +64,7 @@ class _Judged:
 
     @property
     def violation(self) -> float:
-        return self.worst.violation
+        return max(self.worst.violation, max(self.spillover.values(), default=0.0))
 
     @property
     def objective(self) -> float:
@@ -171,9 +174,10 @@ class Rounds:
 
     def _judge(self, u: Array, arms: Sequence[Mapping[str, float]]) -> _Judged:
         """Judge a place on arms, on all cores."""
-        verdicts = self._all([partial(verdict_on, self.problem, u, arm) for arm in arms])
+        tasks = [partial(verdict_on, self.problem, u, arm) for arm in arms]
+        spillover, *verdicts = self._all([partial(self.problem.spillover, u), *tasks])
         found = [verified(self.problem, v, arm) for v, arm in zip(verdicts, arms, strict=True)]
-        return _Judged(u=u, arms=tuple(found), share=self.share)
+        return _Judged(u=u, arms=tuple(found), share=self.share, spillover=spillover)
 
     def _all(self, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
         return [task() for task in tasks] if self.alone else in_parallel(tasks)
@@ -193,6 +197,10 @@ class Rounds:
         Returns whether any is new.
         """
         before = self.problem
+        stable, *others = before.spectral
+        finer = (Case(order=order) for order in judged.spillover)
+        stable = replace(stable, cases=tuple(dict.fromkeys((*stable.cases, *finer))))
+        self.problem = replace(before, spectral=(stable, *others))
         lost = [one for one in judged.counted if one.violation > _KEPT]
         lost.sort(key=lambda one: -one.violation)
         for one in lost[:_NEW_ARMS]:

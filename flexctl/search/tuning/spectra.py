@@ -38,12 +38,15 @@ class Case:
         Of the stiffness that the law computes with [-].
     gains
         Complex factors of the law's torques (m,); empty for ones.
+    order
+        Of a finer truth of the nominal arm; 0 for the truth that is run.
     """
 
     arm: int = 0
     time: float | None = None
     error: float = 0.0
     gains: tuple[complex, ...] = ()
+    order: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,8 @@ from flexctl.checks import Array
 from flexctl.errors import FlexctlError
 from flexctl.loop import N_PATH, ClosedLoop, motion_poses
 from flexctl.search.limits import Limit
-from flexctl.search.tuning.problem import Problem, arm_loops
+from flexctl.search.tuning.loops_of_arms import arm_loops
+from flexctl.search.tuning.problem import Problem
 from flexctl.search.tuning.requirements import (
     OF_EIGENVALUES,
     SETTLING,

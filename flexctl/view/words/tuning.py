@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from flexctl.search import Constraint, Objective, TradeOff, Tuning, Unseen
-from flexctl.verdict import MORE_IS_BETTER, UNITS
+from flexctl.verdict import MORE_IS_BETTER, UNITS, unstable_orders
 from flexctl.view.words.margins import certificate_words
 from flexctl.view.words.metrics import metric_name, metric_value, units_for
 from flexctl.view.words.numbers import figure, listed, percent
@@ -164,7 +164,14 @@ def _limits(tuning: Tuning) -> Iterator[str]:
     lost = [one for one in tuning.constraints if not one.met]
     if not tuning.feasible:
         beyond = [one for one in lost if not _holds(one, one.value)]
-        if len(beyond) < len(lost) or not lost:
+        finer = unstable_orders(tuning.after)
+        if finer:
+            kind = tuning.after.truth.kind
+            yield (
+                f"It is unstable on finer models of the arm, of {listed([*map(str, finer)])} "
+                f"{kind} per link (spillover)."
+            )
+        if len(beyond) < len(lost) or not (lost or finer):
             yield "On an arm that was judged the loop is not stable, or its run fails."
         if beyond:
             yield f"Not kept: {'; '.join(_lost(one, units) for one in beyond)}."

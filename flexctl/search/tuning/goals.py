@@ -1,0 +1,78 @@
+"""What tuning is to reach: free numbers, an objective and limits, on some arms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from flexctl.checks import Array
+from flexctl.loop import ClosedLoop
+from flexctl.search.study import Study
+from flexctl.search.tuning.arms import ArmSet
+from flexctl.search.tuning.free_numbers import FreeNumbers
+from flexctl.search.tuning.loops_of_arms import arm_loops, loop_at
+from flexctl.search.tuning.requirements import SETTLING, Objective, Requirement, is_spectral
+from flexctl.search.tuning.spectra import SpectralLimit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Goals:
+    """Free numbers, objective and limits, over some arms.
+
+    Attributes
+    ----------
+    study
+        Arm and design; its variations are the numbers in which arms differ.
+    free
+        Numbers that may change.
+    arms
+        Numbers by key of each arm; the first, empty, is nominal.
+    objective
+        To be made small.
+    requirements
+        Limits that are to be kept.
+    spectral
+        Limits of eigenvalues: that all loops are stable, then one for each requirement that
+        `is_spectral`.
+    of_eigenvalues
+        The objective, where it is one of eigenvalues.
+    scale
+        Of the objective.
+    aim
+        Settling time [s] that is tried, where that is the objective.
+    runs_on
+        Arms on which the run must not fail, by index, beside those that limits are of.
+    possible
+        All arms that there may be.
+    """
+
+    study: Study
+    free: FreeNumbers
+    arms: tuple[Mapping[str, float], ...]
+    objective: Objective
+    requirements: tuple[Requirement, ...]
+    spectral: tuple[SpectralLimit, ...]
+    of_eigenvalues: SpectralLimit | None = None
+    scale: float = 1.0
+    aim: float | None = None
+    runs_on: frozenset[int] = field(default_factory=frozenset)
+    possible: ArmSet = field(default_factory=ArmSet, repr=False)
+
+    @property
+    def settles(self) -> bool:
+        """Whether the objective is the settling time alone."""
+        return self.objective.metric == SETTLING
+
+    @property
+    def linear(self) -> bool:
+        """Whether objective and limits are those of eigenvalues alone, so that nothing is run."""
+        every = all(map(is_spectral, self.requirements))
+        return self.of_eigenvalues is not None and every and not self.runs_on
+
+    def loop(self, arm: int, u: Array | None = None) -> ClosedLoop:
+        """Return the loop of an arm with the free numbers at u (n,); by default as in the file.
+
+        Raises LostError where there is no controller with these numbers.
+        """
+        base = arm_loops(self.study).base(self.arms[arm])
+        return base if u is None else loop_at(base, self.free.values(u))

@@ -1,0 +1,285 @@
+"""What tuning knows of a place: loops, their matrices, runs and metrics, with derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.errors import ComputationError, DesignError, InputError
+from flexctl.loop import ClosedLoop, LinearLoop
+from flexctl.search.tuning.goals import Goals
+from flexctl.search.tuning.loops_of_arms import LostError, arm_loops, loop_at
+from flexctl.search.tuning.requirements import SETTLING, Requirement, is_spectral, worst
+from flexctl.search.tuning.runs import PEAKED, Peaks
+from flexctl.search.tuning.spectra import (
+    Case,
+    SpectralLimit,
+    closed_matrix,
+    linear_loop,
+    spectral_pieces,
+)
+from flexctl.simulation import AUTO, INTEGRATORS, Tolerance, Trajectory, simulate
+from flexctl.verdict import OF_RUNS, Metric, linear_poses_metrics, run_metrics, run_times
+
+STEP = 2e-5  # of the scales, over which matrices and runs are compared
+_TOLERANCE = Tolerance.of(1e-7)  # of runs: derivatives are then accurate to 1e-3
+_NO_LIMIT = -1.0  # of what nothing limits
+
+RunFailed = (ComputationError, DesignError, InputError, ArithmeticError, ValueError)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """Loops at u (n,) and, for derivatives, at neighbours in each direction."""
+
+    problem: Goals
+    u: Array
+    slopes: bool = False
+    _loops: dict[tuple[int, float], ClosedLoop] = field(default_factory=dict)
+    _linear: dict[Case, LinearLoop] = field(default_factory=dict)
+    _runs: dict[int, Trajectory] = field(default_factory=dict)
+    _metrics: dict[int, dict[str, Metric]] = field(default_factory=dict)
+    _near: list[tuple[Point, float]] = field(default_factory=list)
+    _beside: Point | None = None
+
+    @property
+    def differentiated(self) -> Point:
+        """The same point with derivatives; what is known of it is shared."""
+        return replace(self, slopes=True)
+
+    def loop(self, arm: int, error: float = 0.0) -> ClosedLoop:
+        """Return the loop of an arm, whose law computes with an error of the stiffness."""
+        key = arm, error
+        if key not in self._loops:
+            if error:
+                loops = arm_loops(self.problem.study)
+                free = loops.of_free_stiffness(self.problem.arms[arm])
+                self._loops[key] = loop_at(free, self.problem.free.values(self.u)).under_errors(
+                    error
+                )
+            else:
+                self._loops[key] = self.problem.loop(arm, self.u)
+        return self._loops[key]
+
+    @property
+    def neighbours(self) -> list[tuple[Point, float]]:
+        """Points a step apart in each direction, and the steps; inside the scales."""
+        if not self.slopes:
+            return []
+        if not self._near:
+            for i, x in enumerate(self.u):
+                step = STEP if x + STEP <= 1 else -STEP
+                moved = self.u.copy()
+                moved[i] += step
+                self._near.append((Point(problem=self.problem, u=moved, _beside=self), step))
+        return self._near
+
+    @cached_property
+    def matrices(self) -> dict[Case, tuple[Array, float | None]]:
+        """State matrix of every case, and the sampling time of its loop."""
+        limits = [*self.problem.spectral, *filter(None, [self.problem.of_eigenvalues])]
+        cases = dict.fromkeys(case for limit in limits for case in limit.cases)
+        try:
+            return {case: self.matrix(case) for case in cases}
+        except (ComputationError, DesignError) as error:
+            raise LostError(str(error)) from error
+
+    def matrix(self, case: Case) -> tuple[Array, float | None]:
+        """State matrix (N, N) of a case, and the sampling time [s] of its loop."""
+        linear = self.linear(replace(case, gains=()))
+        return closed_matrix(linear, case.gains), linear.sample_time
+
+    def linear(self, case: Case) -> LinearLoop:
+        """Linear loop of a case, without factors of the torques."""
+        if case not in self._linear:
+            if case.order:
+                base = arm_loops(self.problem.study).on_finer(case.order)
+                loop = loop_at(base, self.problem.free.values(self.u))
+            else:
+                loop = self.loop(case.arm, case.error)
+            self._linear[case] = linear_loop(loop, case.time)
+        return self._linear[case]
+
+    @cached_property
+    def stable(self) -> bool:
+        """Whether the nominal loop is stable at the final pose: only then it is run."""
+        A, _ = self.matrices[Case()]
+        return bool(self.problem.spectral[0].measure(self._values(A)).max() < 0)
+
+    def _values(self, A: Array) -> Array:
+        period = self.loop(0).controller.sample_time
+        z = np.linalg.eigvals(A).astype(complex)
+        if period is None:
+            return z
+        return np.log(z[np.abs(z) > 1e-12]) / period
+
+    def eigenvalues(self) -> tuple[Array, Array, list[int]]:
+        """Limits of eigenvalues (k,), to be at most zero, derivatives (k, n), requirements."""
+        found = [self._spectral(limit) for limit in self.problem.spectral]
+        kinds = [k for k, one in enumerate(self.problem.requirements) if is_spectral(one)]
+        owners = [k for k, (a, _) in zip((-1, *kinds), found, strict=True) for _ in a]
+        return np.concatenate([a for a, _ in found]), np.vstack([b for _, b in found]), owners
+
+    def _spectral(self, limit: SpectralLimit) -> tuple[Array, Array]:
+        matrices = [self.matrices[case] for case in limit.cases]
+        return spectral_pieces(limit, matrices, [self._changes(case) for case in limit.cases])
+
+    def _changes(self, case: Case) -> list[Array]:
+        here = self.matrices[case][0]
+        return [(there.matrices[case][0] - here) / step for there, step in self.neighbours]
+
+    def run(self, arm: int) -> Trajectory:
+        """Run the loop of an arm."""
+        if arm not in self._runs:
+            loop = self.loop(arm)
+            try:
+                self._runs[arm] = simulate(
+                    loop,
+                    times=run_times(loop),
+                    tolerance=_TOLERANCE,
+                    integrator=self._integrator(arm),
+                )
+            except RunFailed as error:
+                raise LostError(str(error)) from error
+        return self._runs[arm]
+
+    def _integrator(self, arm: int) -> str:
+        """Return that of the point beside which this one is: differences are then smooth."""
+        known = self._beside._runs.get(arm) if self._beside else None
+        words = known.integrator if known else ""
+        return next((k for k, one in INTEGRATORS.items() if words.startswith(one.words)), AUTO)
+
+    def metrics(self, arm: int, keys: Sequence[str]) -> dict[str, Metric]:
+        """Return some metrics of an arm."""
+        known = self._metrics.setdefault(arm, {})
+        missing = [key for key in keys if key not in known]
+        ran = [key for key in missing if key.startswith(OF_RUNS)]
+        try:
+            if ran:
+                known |= run_metrics(self.run(arm), self.loop(arm))
+            if still := [key for key in missing if key not in ran]:
+                known |= linear_poses_metrics(self.loop(arm), still)
+        except RunFailed as error:
+            raise LostError(str(error)) from error
+        return known
+
+    def arms(self, *, nominal: bool) -> range:
+        """Arms that a requirement is of."""
+        return range(1 if nominal else len(self.problem.arms))
+
+    def objective(self) -> tuple[Array, Array]:
+        """Pieces of the objective (k,), in units of its scale, and derivatives (k, n)."""
+        problem, own = self.problem, self.problem.objective
+        if problem.of_eigenvalues:
+            return self._spectral(problem.of_eigenvalues)
+        values, slopes = [], []
+        for arm in self.arms(nominal=own.nominal):
+            if problem.settles:
+                parts = [self._peaks(arm, Peaks(key=SETTLING, after=problem.aim or 0.0), 1.0)]
+            else:
+                parts = [self._sum(arm, one) for one in own.sums]
+            values += [part[0] for part in parts]
+            slopes += [part[1] for part in parts]
+        return np.concatenate(values), np.vstack(slopes)
+
+    def _sum(self, arm: int, weights: Mapping[str, float]) -> tuple[Array, Array]:
+        """Pieces of a weighted sum: every peak of its first metric that has some, and the rest."""
+        own, scale = self.problem.objective, self.problem.scale
+        peaked = next((key for key in weights if key in PEAKED and key != SETTLING), None)
+        rest = {key: w for key, w in weights.items() if key != peaked}
+
+        def others(at: Point) -> Array:
+            return np.array([replace(own, sums=(rest,)).value(at.metrics(arm, tuple(rest)))])
+
+        values, slopes = self._differences(others)
+        if peaked:
+            peaks, moves = self._peaks(arm, Peaks(key=peaked), 1.0)
+            values, slopes = values + weights[peaked] * peaks, slopes + weights[peaked] * moves
+        return values / scale, slopes / scale
+
+    def limits(self) -> tuple[Array, Array, list[int]]:
+        """Limits of other metrics (k,), to be at most zero, derivatives (k, n), requirements."""
+        values, slopes = [np.zeros(0)], [np.zeros((0, len(self.neighbours)))]
+        owners = list[int]()
+        for k, one in enumerate(self.problem.requirements):
+            for arm in () if is_spectral(one) else self.arms(nominal=one.nominal):
+                part = self._limit(one, arm)
+                values.append(part[0])
+                slopes.append(part[1])
+                owners += [k] * len(part[0])
+        for arm in self.problem.runs_on:
+            self.run(arm)
+        return np.concatenate(values), np.vstack(slopes), owners
+
+    def _limit(self, one: Requirement, arm: int) -> tuple[Array, Array]:
+        value = one.limit.value
+        if one.torque_limits:
+            return self._torque_limits(arm)
+        if one.key == SETTLING:
+            return self._peaks(arm, Peaks(key=SETTLING, after=value), 1.0)
+        if one.key in PEAKED and value > 0:
+            values, slopes = self._peaks(arm, Peaks(key=one.key), value)
+            return values - 1.0, slopes
+        return self._differences(lambda at: self._excess(at, one, arm))
+
+    @staticmethod
+    def _excess(at: Point, one: Requirement, arm: int) -> Array:
+        value = worst(one.key, at.metrics(arm, [one.key]))
+        if np.isnan(value):
+            raise LostError(f"{one.key}: not computed")
+        if np.isinf(value):
+            held = bool(one.limit.holds(np.array(value)))
+            return np.array([_NO_LIMIT if held else np.inf])
+        excess = (value - one.limit.value) * (-1.0 if one.limit.least else 1.0)
+        return np.array([excess / max(abs(one.limit.value), 1e-3)])
+
+    def _torque_limits(self, arm: int) -> tuple[Array, Array]:
+        """Peaks of the torques relative to their limits, and the share of time at them."""
+
+        def excess(at: Point) -> Array:
+            run, limit = at.run(arm), at.loop(arm).torque_limit
+            peak = np.abs(run.tau).max(axis=1) / limit - 1 + 1e-9
+            return peak + run.saturated / run.t[-1]
+
+        return self._differences(excess)
+
+    def _peaks(self, arm: int, peaks: Peaks, scale: float) -> tuple[Array, Array]:
+        signals = peaks.signals(self.loop(arm), self.run(arm))
+        places = peaks.find(signals)
+        if not places:
+            return np.array([_NO_LIMIT]), np.zeros((1, len(self.neighbours)))
+        rows, columns = (np.array(part) for part in zip(*places, strict=True))
+        here = signals[rows, columns]
+        slopes = []
+        for there, step in self.neighbours:
+            moved = peaks.signals(there.loop(arm), there.run(arm))
+            slopes.append((moved[rows, columns] - here) / step)
+        return here / scale, np.array(slopes).reshape(-1, len(here)).T / scale
+
+    def differs(self) -> Array:
+        """Whether any matrix, run or metric that was asked for differs at each neighbour (n,)."""
+        found = []
+        for there, _ in self.neighbours:
+            moved = any(
+                (there.matrices[case][0] != A).any() for case, (A, _) in self.matrices.items()
+            )
+            ran = any(
+                not np.array_equal(run.q, there.run(arm).q) for arm, run in self._runs.items()
+            )
+            judged = any(
+                known != there.metrics(arm, list(known)) for arm, known in self._metrics.items()
+            )
+            found.append(moved or ran or judged)
+        return np.array(found)
+
+    def _differences(self, values: Callable[[Point], Array]) -> tuple[Array, Array]:
+        here = values(self)
+        with np.errstate(invalid="ignore"):  # what nothing limits, here and there
+            slopes = [(values(there) - here) / step for there, step in self.neighbours]
+        with np.errstate(invalid="ignore"):
+            found = np.array(slopes).reshape(-1, len(here)).T
+        return here, np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
