@@ -44,6 +44,8 @@ class Goals:
         Arms on which the run must not fail, by index, beside those that limits are of.
     possible
         All arms that there may be.
+    exact
+        Whether limits of margins are those of the exact margins, not of eigenvalues of some cases.
     """
 
     study: Study
@@ -57,16 +59,21 @@ class Goals:
     aim: float | None = None
     runs_on: frozenset[int] = field(default_factory=frozenset)
     possible: ArmSet = field(default_factory=ArmSet, repr=False)
+    exact: bool = False
 
     @property
     def settles(self) -> bool:
         """Whether the objective is the settling time alone."""
         return self.objective.metric == SETTLING
 
+    def by_eigenvalues(self, one: Requirement) -> bool:
+        """Whether a limit is one of eigenvalues here."""
+        return is_spectral(one) and not self.exact
+
     @property
     def linear(self) -> bool:
         """Whether objective and limits are those of eigenvalues alone, so that nothing is run."""
-        every = all(map(is_spectral, self.requirements))
+        every = all(map(self.by_eigenvalues, self.requirements))
         return self.of_eigenvalues is not None and every and not self.runs_on
 
     def loop(self, arm: int, u: Array | None = None) -> ClosedLoop:

@@ -109,7 +109,13 @@ class Search:
                 status="unstable",
                 evaluations=self._count,
             )
-        found = self._settle(u) if self.problem.settles else self._descend(u)
+        return self._found(self._settle(u) if self.problem.settles else self._descend(u))
+
+    def approach(self, u: Array) -> Found:
+        """Search from a stable place (n,) for one that violates limits least."""
+        return self._found(self._keep_limits(u))
+
+    def _found(self, found: Minimum) -> Found:
         return Found(
             u=found.x,
             objective=self.problem.value(self._point(found.x)),

@@ -13,7 +13,7 @@ from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.loop import ClosedLoop, LinearLoop
 from flexctl.search.tuning.goals import Goals
 from flexctl.search.tuning.loops_of_arms import LostError, arm_loops, loop_at
-from flexctl.search.tuning.requirements import SETTLING, Requirement, is_spectral, worst
+from flexctl.search.tuning.requirements import SETTLING, Requirement, worst
 from flexctl.search.tuning.runs import PEAKED, Peaks
 from flexctl.search.tuning.spectra import (
     Case,
@@ -120,7 +120,8 @@ class Point:
     def eigenvalues(self) -> tuple[Array, Array, list[int]]:
         """Limits of eigenvalues (k,), to be at most zero, derivatives (k, n), requirements."""
         found = [self._spectral(limit) for limit in self.problem.spectral]
-        kinds = [k for k, one in enumerate(self.problem.requirements) if is_spectral(one)]
+        asked = enumerate(self.problem.requirements)
+        kinds = [k for k, one in asked if self.problem.by_eigenvalues(one)]
         owners = [k for k, (a, _) in zip((-1, *kinds), found, strict=True) for _ in a]
         return np.concatenate([a for a, _ in found]), np.vstack([b for _, b in found]), owners
 
@@ -206,7 +207,7 @@ class Point:
         values, slopes = [np.zeros(0)], [np.zeros((0, len(self.neighbours)))]
         owners = list[int]()
         for k, one in enumerate(self.problem.requirements):
-            for arm in () if is_spectral(one) else self.arms(nominal=one.nominal):
+            for arm in () if self.problem.by_eigenvalues(one) else self.arms(nominal=one.nominal):
                 part = self._limit(one, arm)
                 values.append(part[0])
                 slopes.append(part[1])

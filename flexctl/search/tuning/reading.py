@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from flexctl.loop import ClosedLoop, Setup, ShapesChoice
+from flexctl.errors import ComputationError
+from flexctl.loop import ClosedLoop, Setup, ShapesChoice, spectral_abscissa
 from flexctl.model import Arm, BasisChoice, Design, check_design
 from flexctl.search.samples import Spec, Variation, read_variation
 from flexctl.search.study import Study, is_rebuilt, study_digest
@@ -22,6 +23,7 @@ from flexctl.search.tuning.refusals import (
     require_gains,
 )
 from flexctl.search.tuning.requirements import read_objective, read_requirement
+from flexctl.search.tuning.spectra import linear_loop
 from flexctl.search.tuning.verification import watched_over
 from flexctl.verdict import require_motion
 
@@ -83,10 +85,25 @@ def read_problem(
 
 
 def _default_limits(loop: ClosedLoop) -> list[str]:
-    """Limits that an engineer would ask for first."""
+    """Limits that an engineer would ask for first.
+
+    Where disturbances of the file's loop die out within its run, they are to do so at least half as
+    fast: a settling time tells nothing of modes that the motion does not excite.
+    """
     found = ["margins.gain_db>=6", "margins.phase_deg>=30"]
     if loop.controller.plant.stiffness_parts:
         found += ["stiffness.exact.path_alpha_upper>=0.1", "stiffness.exact.path_alpha_lower<=-0.1"]
+    rate = _abscissa(loop)
+    if rate < -1 / loop.duration:
+        found.append(f"stability.spectral_abscissa<={rate / 2:.3g}")
     if np.isfinite(loop.torque_limit).any():
         found.append("effort.peak<=limits")
     return found
+
+
+def _abscissa(loop: ClosedLoop) -> float:
+    """Spectral abscissa [1/s] where the loop rests at the end; 0 where it does not."""
+    try:
+        return spectral_abscissa(linear_loop(loop, None).poles)
+    except ComputationError:
+        return 0.0

@@ -105,6 +105,7 @@ class Rounds:
         self.progress: Callable[[Step], None] | None = None
         self.heeded: Callable[[], None] | None = None
         self.founds: list[Found] = []
+        self.nearest: Found | None = None  # to the limits, where they cannot be kept
         self.coarse = 0  # evaluations without derivatives, of coarse searches
         self.live: Search | None = None  # of this process
         self.interrupted = False
@@ -126,13 +127,16 @@ class Rounds:
         try:
             self._rounds(start, unseen)
         except KeyboardInterrupt:  # what is best so far is verified
-            self.interrupted = True
-            if self.heeded:
-                self.heeded()
+            self._interrupt()
             if self.live is not None and self.live.best is not None:
                 self.candidates.append(self.live.best)
         judged = [self._judge(u, self.arms) for u in self.candidates]
         best = min(judged, key=lambda one: one.order)
+        if best.violation > _KEPT and np.isfinite(best.order[1]) and not self.interrupted:
+            try:
+                best = min(best, self._nearest(best.u), key=lambda one: one.order)
+            except KeyboardInterrupt:
+                self._interrupt()
         others = self._others(unseen, self.seed + _ROUNDS + 1)  # none of which was learned from
         drawn = self._judge(best.u, others) if others else None
         return self._result(judged[0], best, drawn, begin)
@@ -152,6 +156,22 @@ class Rounds:
             if not news:
                 return
             places = [found.u]
+
+    def _interrupt(self) -> None:
+        self.interrupted = True
+        if self.heeded:
+            self.heeded()
+
+    def _nearest(self, u: Array) -> _Judged:
+        """Search from a place (n,) for the least violation of the limits as they are verified.
+
+        The search before it measures margins by eigenvalues: how far from stability, not from the
+        limit.
+        """
+        problem = replace(self.problem, exact=True, spectral=self.problem.spectral[:1])
+        found = Search(problem, evaluations=self.each, seed=self.seed).approach(u)
+        self.nearest = found
+        return self._judge(found.u, self.arms)
 
     def _check(self, start: Array) -> None:
         """Refuse numbers on which nothing depends."""
@@ -293,7 +313,7 @@ class Rounds:
             ),
             feasible=best.violation <= _KEPT,
             conflict=conflict,
-            starts=tuple(sorted(self.founds, key=_order)),
+            starts=self._ended,
             arms=problem.arms,
             unseen=unseen,
             evaluations=self._evaluations + sum(one.evaluations for one in conflict),
@@ -308,16 +328,22 @@ class Rounds:
         )
 
     @property
+    def _ended(self) -> tuple[Found, ...]:
+        """All searches, the best first."""
+        nearest = () if self.nearest is None else (self.nearest,)
+        return (*nearest, *sorted(self.founds, key=_order))
+
+    @property
     def _evaluations(self) -> int:
         """Evaluations of all searches, of one that was interrupted as far as it is known."""
-        known = self.coarse + sum(found.evaluations for found in self.founds)
+        known = self.coarse + sum(found.evaluations for found in self._ended)
         return known + (self.live.evaluated if self.interrupted and self.live else 0)
 
     def _conflict(self, best: _Judged) -> tuple[Relief, ...]:
         """Search without each of the limits that stand against each other."""
         if best.violation <= _KEPT or self.interrupted or not self.founds:
             return ()
-        shares = min(self.founds, key=_order).multipliers
+        shares = self._ended[0].multipliers
         largest = np.max([one.violations for one in best.counted], axis=0)
         violated = np.flatnonzero(largest).tolist()
         which = sorted(k for k in {*shares, *violated} if k >= 0)[:_RELIEFS]

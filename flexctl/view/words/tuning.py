@@ -33,7 +33,8 @@ def tuning_sentences(tuning: Tuning) -> Iterator[str]:
     if tuning.unseen:
         yield from _unseen(tuning, tuning.unseen)
     if tuning.certificate is not None:
-        yield f"Where it rests at the end: {certificate_words(tuning.certificate)}"
+        words = certificate_words(tuning.certificate)
+        yield f"At rest at the end of the motion: {words[0].lower()}{words[1:]}"
     yield from shape_sentences(tuning)
 
 
