@@ -13,11 +13,12 @@ from flexctl.search.tuning.free_numbers import read_free
 from flexctl.search.tuning.reading import read_problem
 from flexctl.search.tuning.spectra import Case, SpectralLimit, spectral_pieces
 from flexctl.search.tuning.verification import watched_over, with_cases
-from flexctl.verdict import metrics
+from flexctl.verdict import metrics, unstable_orders
 from tests.arms import rigid_link, single_link
 from tests.designs import make_design
 
 ARM, DESIGN = "single-link-hub", "hub-pd"
+ABSCISSA = "stability.spectral_abscissa"
 
 
 def problem_of(arm, design, free, minimise):
@@ -499,3 +500,105 @@ def test_kept_shapes_of_arms_that_vary_are_told_or_made_anew():
         for one in arms
     )
     assert rebuilt.objective_after == pytest.approx(worst, rel=1e-6)
+
+
+# Finer models, limits that cannot be kept, defaults, proofs
+
+
+def test_a_tuned_design_does_not_drive_modes_of_finer_models():
+    # Ever less effort moves the abscissa to the left on two modes, and spills over on six.
+    arm, design, key = "subudhi-morris-2r", "subudhi-morris-lqr", "fast_loop.weights.effort"
+    found = tune(
+        arm,
+        design,
+        {key: (3e-7, 0.3)},
+        minimise=ABSCISSA,
+        subject_to=[],
+        truth_basis=BasisChoice(order=2),
+        starts=1,
+        jobs=1,
+    )
+    problem = read_problem(
+        load_model(arm),
+        load_design(design),
+        {key: (3e-7, 0.3)},
+        minimise=ABSCISSA,
+        subject_to=[],
+        truth_basis=BasisChoice(order=2),
+    )
+    lowest, tuned = np.zeros(1), problem.free.numbers[0].place(found.values[key][1])
+    value = problem.value(problem.point(lowest, slopes=False))
+
+    assert found.feasible
+    assert unstable_orders(found.after) == []
+    assert set(problem.spillover(lowest)) == {4, 6, 8}
+    assert problem.spillover(np.array([tuned - 0.05]))  # no further without it
+    assert value < found.objective_after < found.objective_before
+
+
+def test_a_start_that_is_unstable_on_finer_models_is_mended():
+    # The file's design is made for more than two modes; with a smaller weight it spills over.
+    design = load_design("subudhi-morris-decoupling")
+    weights = {**design.table()["second_loop"]["weights"], "effort": 0.05}
+    table = {key: part for key, part in design.table().items() if key != "expect"}
+    table["second_loop"] = {**table["second_loop"], "weights": weights}
+    key, two = "second_loop.weights.effort", BasisChoice(order=2)
+    arguments = {"minimise": ABSCISSA, "subject_to": [], "truth_basis": two, "jobs": 1}
+    soft = build_file(Design, table, "soft", None)
+    stuck = tune("subudhi-morris-2r", soft, {key: (0.04, 0.06)}, starts=1, **arguments)
+    found = tune("subudhi-morris-2r", soft, {key: (0.04, 4.0)}, starts=1, **arguments)
+
+    assert not stuck.feasible
+    assert unstable_orders(stuck.after) == [4, 6, 8]
+    assert "unstable on finer models of the arm, of 4, 6 and 8 modes per link" in explain(stuck)
+    assert found.feasible
+    assert unstable_orders(found.after) == []
+
+
+def test_where_limits_cannot_be_kept_the_nearest_design_is_that_of_the_verified_violation():
+    # A smaller rate gain has more delay margin and less phase margin; the delay is further off.
+    limits = ["margins.phase_deg>=89", "margins.delay_seconds>=0.2"]
+    found = tune(
+        ARM,
+        DESIGN,
+        {"gains.Gv": (5.0, 7.0)},
+        minimise=ABSCISSA,
+        subject_to=limits,
+        truth_basis=BasisChoice(order=2),
+        starts=1,
+        evaluations=10,
+        jobs=1,
+    )
+
+    assert not found.feasible
+    assert found.values["gains.Gv"][1] == pytest.approx(5.0)
+    assert found.starts[0].violation == pytest.approx(max(c.violation for c in found.constraints))
+
+
+def test_by_default_half_the_decay_is_kept_where_it_shows_within_the_run():
+    loop = read_problem(load_model(ARM), load_design(DESIGN), ["gains"]).loop(0)
+    limits = read_problem(load_model(ARM), load_design(DESIGN), ["gains"]).requirements
+    (limit,) = (one for one in limits if one.key == ABSCISSA)
+
+    known = metrics(evaluate(loop))[ABSCISSA]
+    assert limit.limit.value == pytest.approx(known / 2, rel=5e-3)
+    slow = rigid_pd(Gp=0.01, Gv=0.001)
+    problem = read_problem(rigid_link(), slow, ["gains"])
+    assert ABSCISSA not in [one.key for one in problem.requirements]
+
+
+def test_a_tuned_loop_is_proven_to_be_stable():
+    found = tune(
+        ARM,
+        DESIGN,
+        {"gains.Gv": (5.0, 7.0)},
+        minimise=ABSCISSA,
+        subject_to=[],
+        truth_basis=BasisChoice(order=2),
+        starts=1,
+        jobs=1,
+    )
+
+    assert found.certificate.proven
+    assert found.objective_after <= found.certificate.spectral_abscissa < 0
+    assert "proven in interval arithmetic" in explain(found)

@@ -125,7 +125,7 @@ class Rounds:
         self._learn(first)
         self.candidates = [start]
         try:
-            self._rounds(start, unseen)
+            self._rounds(first, unseen)
         except KeyboardInterrupt:  # what is best so far is verified
             self._interrupt()
             if self.live is not None and self.live.best is not None:
@@ -141,9 +141,13 @@ class Rounds:
         drawn = self._judge(best.u, others) if others else None
         return self._result(judged[0], best, drawn, begin)
 
-    def _rounds(self, start: Array, unseen: int) -> None:
-        """Search, verify on known arms, then on others, and search on with what is lost there."""
-        places = self._places(start)
+    def _rounds(self, first: _Judged, unseen: int) -> None:
+        """Search, verify on known arms, then on others, and search on with what is lost there.
+
+        Where limits are lost it goes on from there and from the best that was verified, which may
+        keep them: violations have minima of their own.
+        """
+        places, best = self._places(first.u), first
         for turn in range(_ROUNDS):
             searched = self._search(places)
             self.founds += searched
@@ -155,7 +159,8 @@ class Rounds:
                 news = self._learn_from_others(judged, unseen, self.seed + turn + 1)
             if not news:
                 return
-            places = [found.u]
+            best = min(best, judged, key=lambda one: one.order)
+            places = [found.u] if best is judged else [found.u, best.u]
 
     def _interrupt(self) -> None:
         self.interrupted = True
