@@ -48,7 +48,7 @@ CASES: dict[str, tuple[str, str, Sequence[str], str]] = {
     "SM decoupling: abscissa": (SM, "subudhi-morris-decoupling", ["second_loop"], FAST),
     "SM decoupling: residual": (SM, "subudhi-morris-decoupling", ["second_loop"], RESIDUAL),
     "RRP composite: settling": (RRP, "rrp-composite", ["gains"], SETTLING),
-    "RRP observer: abscissa": (RRP, "rrp-observer", ["second_loop", "observer"], FAST),
+    "SM observer: residual": (SM, "subudhi-morris-observer", ["observer"], RESIDUAL),
 }
 MARGINS = ["margins.gain_db>=6", "margins.phase_deg>=30"]
 EVALUATIONS = 120

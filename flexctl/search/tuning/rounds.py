@@ -75,10 +75,9 @@ class _Judged:
         return max(self.counted, key=_merit)
 
     @property
-    def order(self) -> tuple[bool, float, float]:
-        """Less is better: an objective at all, then violation, then objective."""
-        violation = 0.0 if self.violation <= _KEPT else self.violation
-        return not np.isfinite(self.objective), violation, self.objective
+    def order(self) -> tuple[float, float]:
+        """Less is better: violation, then objective."""
+        return (0.0 if self.violation <= _KEPT else self.violation), self.objective
 
 
 def _merit(one: Verified) -> tuple[float, float]:
@@ -132,7 +131,7 @@ class Rounds:
                 self.candidates.append(self.live.best)
         judged = [self._judge(u, self.arms) for u in self.candidates]
         best = min(judged, key=lambda one: one.order)
-        if best.violation > _KEPT and np.isfinite(best.order[1]) and not self.interrupted:
+        if best.violation > _KEPT and np.isfinite(best.violation) and not self.interrupted:
             try:
                 best = min(best, self._nearest(best.u), key=lambda one: one.order)
             except KeyboardInterrupt:
