@@ -21,14 +21,15 @@ T = TypeVar("T")
 _DEATH_OF_PARENT = 1  # PR_SET_PDEATHSIG of Linux: the death of the thread that forked
 
 
-def in_parallel(tasks: Sequence[Callable[[], T]]) -> list[T]:
+def in_parallel(tasks: Sequence[Callable[[], T]], processes: int | None = None) -> list[T]:
     """Do independent tasks; their results, which pickle must be able to copy, keep their order.
 
-    Tasks are dealt out to this process and to forks of it, one for every other core: on Linux, and
-    where OPENBLAS_NUM_THREADS is 1, as the command line has it. Those that a fork does not manage
-    are done here. Raises the error of the first task that has one.
+    Tasks are dealt out to this process and to forks of it, one for every other core, or `processes`
+    in all: on Linux, and where OPENBLAS_NUM_THREADS is 1, as the command line has it. Those that a
+    fork does not manage are done here. Raises the error of the first task that has one.
     """
-    n = max(1, min(len(tasks), _cores()))
+    cores = _cores()
+    n = max(1, min(len(tasks), cores, processes or cores))
     if n == 1:
         return [task() for task in tasks]
     known = dict[int, T]()

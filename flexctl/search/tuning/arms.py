@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from math import ceil, prod
@@ -15,7 +15,7 @@ from flexctl.search.study import BASES
 Values = dict[str, float]
 
 _CORNERED = 3  # numbers of arms up to which all corners are taken
-_MOST = 200  # arms that are all taken where only some values are possible
+_MOST = 200  # arms that are taken where only some are possible
 _LEAST = 20  # arms that a quantile is of
 _BEYOND = 2  # of them that it leaves out, where that takes more
 
@@ -46,14 +46,18 @@ class ArmSet:
 
     @property
     def all(self) -> list[Values] | None:
-        """All arms, where a list or a table names them and they are not too many."""
+        """All arms where lists or a table name them; of too many some, evenly spread."""
         if any(one.kind in ("normal", "uniform") for one in self.variations):
             return None
         choices = [[{one.key: x} for x in dict.fromkeys(one.numbers)] for one in self._single]
         choices += [self._rows] if self._rows else []
-        if not choices or prod(map(len, choices)) > _MOST:
+        if not choices:
             return None
-        return list(_combined(choices))
+        shape = [len(own) for own in choices]
+        count = prod(shape)
+        which = np.unique(np.linspace(0, count - 1, min(count, _MOST)).astype(int))
+        places = np.array(np.unravel_index(which, shape)).T.tolist()
+        return [_joined(own[k] for own, k in zip(choices, row, strict=True)) for row in places]
 
     def corners(self) -> list[Values]:
         """Arms that are named; else those at the ends of all ranges with the rows of a table.
@@ -91,8 +95,11 @@ class ArmSet:
 
 
 def _combined(choices: list[list[Values]]) -> Iterator[Values]:
-    for some in product(*choices):
-        yield dict(chain.from_iterable(one.items() for one in some))
+    yield from map(_joined, product(*choices))
+
+
+def _joined(parts: Iterable[Values]) -> Values:
+    return dict(chain.from_iterable(one.items() for one in parts))
 
 
 def _ends(one: Variation) -> tuple[float, ...]:

@@ -69,7 +69,7 @@ def asked_of(
         subject_to=own.subject_to if subject_to is None else subject_to,
         over=over,
         untied=untied or own.untied,
-        quantile=None if quantile == 1 else quantile,
+        quantile=quantile,
     )
 
 

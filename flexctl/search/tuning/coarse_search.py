@@ -46,20 +46,20 @@ def coarse_search(problem: Problem, start: Array, seed: int) -> tuple[Array, int
 
 def merit(problem: Problem, u: Array) -> float:
     """Return one number that orders places u (n,) by violation, then objective."""
+    point = problem.point(u, slopes=False)
     try:
-        limits = problem.spectral_at(u, slopes=False).objective
+        limits = point.eigenvalues()[0].max()
     except LostError:
         return 4 * INFEASIBLE
     if limits > 0:
         return INFEASIBLE * (2 + min(limits, 1.0))
-    pieces = problem.at(u, slopes=False)
+    pieces, _ = problem.judged(point)
     if not np.isfinite(pieces.objective):
         return 3 * INFEASIBLE
     if pieces.violation > 0:
         return INFEASIBLE * (1 + min(pieces.violation, 1.0))
     if not problem.settles:
         return pieces.objective
-    point = problem.point(u, slopes=False)
     slowest = problem.value(point)
     if np.isfinite(slowest):
         return slowest

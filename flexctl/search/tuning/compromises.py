@@ -27,6 +27,7 @@ from flexctl.search.tuning.requirements import (
     sign,
 )
 from flexctl.search.tuning.tuner import tune
+from flexctl.verdict import metrics, unstable_orders
 
 POINTS = 7
 _MOST_POINTS = 200
@@ -263,6 +264,8 @@ class _Front:
             return
         near, far = (self._second(one) for one in (self.found[1], self.found[0]))
         far = far if np.isfinite(far) else self._farthest(feasible)
+        if not np.isfinite(near):
+            raise ComputationError(f"against: {self.second} has no finite value where it is best")
         if not near < far - _SAME * abs(far):  # the best of one is the best of both
             return
         good, left = far, _sequence(near, far, points)[-2::-1].tolist()
@@ -362,7 +365,10 @@ def _beside(first: Tuning, one: Tuning) -> Tuning:
         constraints=tuple(
             replace(each, before=known[each.requirement.key]) for each in one.constraints
         ),
-        values={name: (first.values[name][0], after) for name, (_, after) in one.values.items()},
+        values={
+            name: (first.values.get(name, (before,))[0], after)
+            for name, (before, after) in one.values.items()
+        },
         eigenvalues=one.eigenvalues[-1:],
     )
 
@@ -372,6 +378,7 @@ def _keeps_limits(one: Tuning) -> bool:
     known = one.worst_before
     violations = [each.requirement.violation(known) for each in one.constraints]
     sound = one.before.failed is None and known["stability.stable"] == 1
+    sound = sound and not unstable_orders(one.before)
     return sound and max(violations, default=0.0) <= _SAME
 
 
@@ -402,7 +409,9 @@ def _between(low: float, high: float) -> float:
 
 
 def _value(objective: Objective, one: Tuning, *, before: bool = False) -> float:
-    """Value of an objective on the arms that a tuning was judged on."""
+    """Value of an objective on the arms that a tuning was judged on, or on the nominal one."""
+    if objective.nominal:
+        return objective.value(metrics(one.before if before else one.after))
     return objective.value(one.worst_before if before else one.worst_after)
 
 

@@ -159,6 +159,8 @@ def read_free(
             numbers += _free_entries(own, value, bounds, untied=untied)
             if isinstance(value, tuple):
                 arrays[own] = value
+    if not numbers:
+        raise InputError(f"free: expected a number that is not zero, got {', '.join(specs)}")
     return FreeNumbers(numbers=tuple(numbers), arrays=arrays)
 
 

@@ -100,20 +100,27 @@ class Search:
     def run(self, start: Array) -> Found:
         """Search from a start (n,)."""
         u = self._stabilise(start)
-        if u is None or not np.isfinite(self._order(u, self.problem)[0]):
-            return Found(
-                u=start if u is None else u,
-                objective=np.inf,
-                violation=np.inf,
-                stationarity=np.inf,
-                status="unstable",
-                evaluations=self._count,
-            )
+        if u is None or not self._exists(u):
+            return self._lost(start if u is None else u)
         return self._found(self._settle(u) if self.problem.settles else self._descend(u))
 
     def approach(self, u: Array) -> Found:
         """Search from a stable place (n,) for one that violates limits least."""
-        return self._found(self._keep_limits(u))
+        return self._found(self._keep_limits(u)) if self._exists(u) else self._lost(u)
+
+    def _exists(self, u: Array) -> bool:
+        """Whether there is a stable loop at u (n,), and its run."""
+        return bool(np.isfinite(self._order(u, self.problem)[0]))
+
+    def _lost(self, u: Array) -> Found:
+        return Found(
+            u=u,
+            objective=np.inf,
+            violation=np.inf,
+            stationarity=np.inf,
+            status="unstable",
+            evaluations=self._count,
+        )
 
     def _found(self, found: Minimum) -> Found:
         return Found(
@@ -145,7 +152,9 @@ class Search:
         if here <= 0:
             return u
         most = min(_STABILISING, 4 * self.left)
+        before = self.left
         found = self._minimise(eigenvalues, u, target=-CLEARANCE, evaluations=most).x
+        self.left = before - (before - self.left) // _CHEAPER
         return min((found, u), key=lambda u: self._order(u, self.problem)[0])
 
     def _order(self, u: Array, problem: Problem) -> tuple[float, float]:
@@ -203,7 +212,7 @@ class Search:
         """
         best, depths = self._minimise(functions, u, evaluations=max(self.left // 2, 1)), [*_DEPTHS]
         while best.status != "stationary" and depths and self.left > 2 * _STRETCH:
-            reached = self.problem.value(self._point(best.x))
+            reached = self._unweighted(best.x)
             below = replace(goal, kind="excess", limit=reached - depths[0] * abs(reached))
             sums = self._functions(replace(self.problem, of_eigenvalues=below))
             over = self._minimise(sums, best.x, evaluations=_STRETCH).x
@@ -247,7 +256,12 @@ class Search:
         return best
 
     def _settling(self, u: Array) -> float:
-        return self.problem.value(self._point(u))
+        return self._unweighted(u)
+
+    def _unweighted(self, u: Array) -> float:
+        """Value of an objective of one metric, without its weight."""
+        (weight,) = self.problem.objective.sums[0].values()
+        return self.problem.value(self._point(u)) / weight
 
     @property
     def _window(self) -> float:

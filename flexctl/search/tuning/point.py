@@ -27,6 +27,7 @@ from flexctl.verdict import OF_RUNS, Metric, linear_poses_metrics, run_metrics, 
 
 STEP = 2e-5  # of the scales, over which matrices and runs are compared
 _TOLERANCE = Tolerance.of(1e-7)  # of runs: derivatives are then accurate to 1e-3
+_BEST = 1e6  # of the objective's scale: more is no better
 _NO_LIMIT = -1.0  # of what nothing limits
 
 RunFailed = (ComputationError, DesignError, InputError, ArithmeticError, ValueError)
@@ -194,7 +195,8 @@ class Point:
         rest = {key: w for key, w in weights.items() if key != peaked}
 
         def others(at: Point) -> Array:
-            return np.array([replace(own, sums=(rest,)).value(at.metrics(arm, tuple(rest)))])
+            value = replace(own, sums=(rest,)).value(at.metrics(arm, tuple(rest)))
+            return np.array([max(value, -_BEST * scale)])  # a margin that nothing limits
 
         values, slopes = self._differences(others)
         if peaked:
@@ -220,9 +222,10 @@ class Point:
         value = one.limit.value
         if one.torque_limits:
             return self._torque_limits(arm)
-        if one.key == SETTLING:
+        peaked = not one.limit.least and one.key in PEAKED
+        if peaked and one.key == SETTLING:
             return self._peaks(arm, Peaks(key=SETTLING, after=value), 1.0)
-        if one.key in PEAKED and value > 0:
+        if peaked and value > 0:
             values, slopes = self._peaks(arm, Peaks(key=one.key), value)
             return values - 1.0, slopes
         return self._differences(lambda at: self._excess(at, one, arm))

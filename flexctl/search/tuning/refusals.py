@@ -53,16 +53,20 @@ def check_metrics(
         if not one.limit.least and _is_margin(one.key):
             expected = f"{one.key} >= NUMBER, as more of it is better"
             raise InputError(f"subject_to: expected {expected}, got {one}")
-        _check_value(one)
+        _check_value(one, loop)
         if one.torque_limits and not np.isfinite(loop.torque_limit).any():
             why = "no joint of the arm has a torque limit"
         _refuse("subject_to", str(one), why)
 
 
-def _check_value(one: Requirement) -> None:
+def _check_value(one: Requirement, loop: ClosedLoop) -> None:
     """Refuse a limit that no loop can keep, such as a negative settling time."""
     least, most = _RANGES.get(one.key, (-np.inf if one.key in OF_EIGENVALUES else 0.0, np.inf))
     value = one.limit.value
+    tail = loop.duration - loop.controller.reference.duration
+    if one.key == SETTLING and value > tail:
+        expected = f"at most the {tail:.4g} s that are run after the motion (loop.duration)"
+        raise InputError(f"subject_to: expected a time of {expected}, got {one}")
     if value > most if one.limit.least else value < least:
         ends = f"at most {most:g}" if one.limit.least else f"at least {least:g}"
         raise InputError(f"subject_to: expected a value of {ends}, got {one}")

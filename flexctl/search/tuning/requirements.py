@@ -194,7 +194,7 @@ def read_objective(texts: str | Sequence[str]) -> Objective:
 
 def _read_sum(text: str) -> dict[str, float]:
     found = dict[str, float]()
-    for term in re.split(r"(?<![eE*])\+", text):
+    for term in re.split(r"(?<![0-9.][eE])(?<!\*)\+", text):
         match = _TERM.fullmatch(term)
         if not match:
             raise InputError(f"minimise: expected METRIC or NUMBER*METRIC, got {term.strip()!r}")

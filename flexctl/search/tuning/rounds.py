@@ -23,7 +23,7 @@ from flexctl.search.tuning.local_search import Found, Search, Step
 from flexctl.search.tuning.loops_of_arms import LostError
 from flexctl.search.tuning.problem import Problem
 from flexctl.search.tuning.record import Constraint, Relief, Tuning, Unseen
-from flexctl.search.tuning.requirements import is_spectral, worst
+from flexctl.search.tuning.requirements import Requirement, is_spectral, worst
 from flexctl.search.tuning.spectra import Case
 from flexctl.search.tuning.verification import (
     Verified,
@@ -100,7 +100,7 @@ class Rounds:
     ) -> None:
         self.asked = asked
         self.problem, self.seed, self.starts, self.each = problem, seed, starts, evaluations
-        self.alone = jobs == 1
+        self.jobs = jobs
         self.progress: Callable[[Step], None] | None = None
         self.heeded: Callable[[], None] | None = None
         self.founds: list[Found] = []
@@ -109,7 +109,8 @@ class Rounds:
         self.live: Search | None = None  # of this process
         self.interrupted = False
         share, possible = asked.quantile, problem.possible
-        others = possible.corners() if share is None else possible.sample(share, seed)
+        every = share is None or share == 1
+        others = possible.corners() if every else possible.sample(share or 1.0, seed)
         self.share = share or 1.0  # of these on which limits are to be kept
         self.arms = [{}, *others]  # on which all is verified
 
@@ -204,7 +205,7 @@ class Rounds:
         return _Judged(u=u, arms=tuple(found), share=self.share, spillover=spillover)
 
     def _all(self, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
-        return [task() for task in tasks] if self.alone else in_parallel(tasks)
+        return in_parallel(tasks, self.jobs)
 
     def _search(self, places: Sequence[Array]) -> list[Found]:
         searches = [
@@ -307,7 +308,7 @@ class Rounds:
             free=problem.free.numbers,
             untied=self.asked.untied,
             over=self.asked.specs,
-            quantile=self.asked.quantile,
+            quantile=self.share if self.share < 1 else None,
             scaled=study.scaled,
             objective=problem.objective,
             objective_before=first.objective,
@@ -317,7 +318,7 @@ class Rounds:
             ),
             feasible=best.violation <= _KEPT,
             conflict=conflict,
-            starts=self._ended,
+            starts=self._ended(best.u),
             arms=problem.arms,
             unseen=unseen,
             evaluations=self._evaluations + sum(one.evaluations for one in conflict),
@@ -331,23 +332,23 @@ class Rounds:
             certificate=_certificate(problem, best.u),
         )
 
-    @property
-    def _ended(self) -> tuple[Found, ...]:
-        """All searches, the best first."""
+    def _ended(self, u: Array | None = None) -> tuple[Found, ...]:
+        """All searches, the best first; before them the one that ended at u (n,)."""
         nearest = () if self.nearest is None else (self.nearest,)
-        return (*nearest, *sorted(self.founds, key=_order))
+        every = (*nearest, *sorted(self.founds, key=_order))
+        return tuple(sorted(every, key=lambda one: u is None or not np.array_equal(one.u, u)))
 
     @property
     def _evaluations(self) -> int:
         """Evaluations of all searches, of one that was interrupted as far as it is known."""
-        known = self.coarse + sum(found.evaluations for found in self._ended)
+        known = self.coarse + sum(found.evaluations for found in self._ended())
         return known + (self.live.evaluated if self.interrupted and self.live else 0)
 
     def _conflict(self, best: _Judged) -> tuple[Relief, ...]:
         """Search without each of the limits that stand against each other."""
         if best.violation <= _KEPT or self.interrupted or not self.founds:
             return ()
-        shares = self._ended[0].multipliers
+        shares = self._ended(best.u)[0].multipliers
         largest = np.max([one.violations for one in best.counted], axis=0)
         violated = np.flatnonzero(largest).tolist()
         which = sorted(k for k in {*shares, *violated} if k >= 0)[:_RELIEFS]
@@ -397,14 +398,20 @@ def _order(found: Found) -> tuple[float, float]:
     return found.violation, found.objective
 
 
+def _badness(one: Requirement, values: Sequence[float]) -> Array:
+    """Numbers that grow the nearer values are to a limit, or the further beyond it."""
+    return np.array(values) * (-1.0 if one.limit.least else 1.0)
+
+
 def _constraint(k: int, problem: Problem, first: _Judged, best: _Judged) -> Constraint:
     """Compare a limit with what it was and what it is, on the arm where it is worst."""
     one = problem.requirements[k]
 
     def value(judged: _Judged) -> float:
         own = judged.counted[:1] if one.nominal else judged.counted
-        row = max(own, key=lambda arm: arm.violations[k])
-        return worst(one.key, row.metrics)
+        values = [worst(one.key, arm.metrics) for arm in own]
+        violations = np.array([arm.violations[k] for arm in own])
+        return values[int(np.lexsort((_badness(one, values), violations))[-1])]
 
     met = all(arm.violations[k] <= _KEPT and not arm.failed for arm in best.counted)
     return Constraint(

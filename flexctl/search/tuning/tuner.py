@@ -74,7 +74,7 @@ def tune(
     unseen
         Number of arms on which the result is verified, where arms vary.
     jobs
-        Processes; by default one on each core.
+        Processes; by default one on each core, on Linux and with OPENBLAS_NUM_THREADS=1.
     shapes
         Whether modes keep the shapes of the arm in the file where the arm varies, or are "rebuilt"
         for each arm, as of `sweep`.

@@ -71,13 +71,18 @@ def _watched(loop: ClosedLoop, one: Requirement, arm: int, poses: int = _WATCHED
     elif one.key == "margins.phase_deg":
         yield from (_gain(arm, j, m, np.exp(1j * np.radians(value))) for j in range(m))
     elif one.key.startswith("stiffness.exact.path"):
-        yield from (Case(arm=arm, time=t, error=value * (1 + _BEYOND)) for t in times)
+        yield from (Case(arm=arm, time=t, error=_beyond(value)) for t in times)
     elif one.key.startswith("stiffness."):
-        yield Case(arm=arm, error=value * (1 + _BEYOND))
+        yield Case(arm=arm, error=_beyond(value))
     elif one.key == "stability.path_spectral_abscissa":
         yield from (Case(arm=arm, time=t) for t in times)
     else:
         yield Case(arm=arm)
+
+
+def _beyond(error: float) -> float:
+    """Return a little more than an error of the stiffness [-], but no less than -1."""
+    return max(error * (1 + _BEYOND), _BEYOND - 1)
 
 
 def spectral_objective(
@@ -116,10 +121,11 @@ class Verified:
 
 def verdict_on(problem: Problem, u: Array, arm: Mapping[str, float]) -> Evaluation:
     """Judge the loop of an arm at u (n,), with all that a verdict has."""
-    loop = arm_loops(problem.study).base(arm)
+    loops = arm_loops(problem.study)
     try:
-        return evaluate(loop.at(problem.free.values(u)))
-    except FlexctlError as error:
+        return evaluate(loops.base(arm).at(problem.free.values(u)))
+    except (FlexctlError, ArithmeticError, ValueError) as error:  # no such arm or controller
+        loop = loops.base({})
         design = loop.controller.design
         return no_controller(design, loop.controller.plant.basis, loop.truth.basis, str(error))
 
@@ -127,20 +133,22 @@ def verdict_on(problem: Problem, u: Array, arm: Mapping[str, float]) -> Evaluati
 def verified(problem: Problem, verdict: Evaluation, arm: Mapping[str, float]) -> Verified:
     """Compare the verdict on an arm with what is asked for."""
     known = metrics(verdict)
-    loop = arm_loops(problem.study).base(arm)
     unstable = known["stability.stable"] is not True
     own = [None if one.nominal and arm else one for one in problem.requirements]
+    violations = (0.0 if one is None else _violation(problem, one, verdict, arm) for one in own)
     return Verified(
         arm=arm,
         metrics=known,
         failed=verdict.failed or ("the loop is not stable" if unstable else None),
-        violations=tuple(0.0 if one is None else _violation(one, loop, verdict) for one in own),
+        violations=tuple(violations),
         lost=tuple(() if one is None else tuple(_lost(one, verdict)) for one in own),
         objective=-np.inf if problem.objective.nominal and arm else problem.objective.value(known),
     )
 
 
-def _violation(one: Requirement, loop: ClosedLoop, verdict: Evaluation) -> float:
+def _violation(
+    problem: Problem, one: Requirement, verdict: Evaluation, arm: Mapping[str, float]
+) -> float:
     """By how much a verdict violates a limit, as the search measures it.
 
     A settling time that is too long by log(error/band) of the largest error after the limit.
@@ -148,6 +156,7 @@ def _violation(one: Requirement, loop: ClosedLoop, verdict: Evaluation) -> float
     known = one.violation(metrics(verdict))
     if not known or one.key != SETTLING or one.limit.least or verdict.trajectory is None:
         return known
+    loop = arm_loops(problem.study).base(arm)
     late = Peaks(key=SETTLING, after=one.limit.value).signals(loop, verdict.trajectory)
     return max(float(late.max()), _SLIGHT)
 

@@ -138,7 +138,7 @@ def _gained(tuning: Tuning) -> str:
             f"Nothing better than {tuning.design.name} was found within bounds and limits: "
             f"{name} {now}{where}."
         )
-    if objective.metric == _SETTLING:
+    if objective.texts == (_SETTLING,):
         settles = f"settles in {now}" if np.isfinite(tuning.objective_after) else "never settles"
         first = f"{tuning.tuned.name} {settles} (was {was}){where}"
     else:
@@ -270,6 +270,9 @@ def _unseen(tuning: Tuning, unseen: Unseen) -> Iterator[str]:
     worst, arms = arm_words(tuning, unseen.worst), counted(unseen.n, "arm")
     name = objective_name(tuning.objective)
     value = objective_value(tuning.objective, unseen.objective, units_for(tuning.after))
+    if unseen.met == unseen.n and tuning.objective.nominal:
+        yield f"On {arms} that tuning had not seen all limits are kept."
+        return
     if tuning.quantile is not None:
         yield (
             f"Of {arms} that tuning had not seen, limits are kept on {unseen.met}; on "
