@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from flexctl import close_loop, design_controller, explain, load_design, load_model, tune
+from flexctl import (
+    close_loop,
+    design_controller,
+    evaluate,
+    explain,
+    load_design,
+    load_model,
+    tune,
+)
 from flexctl.errors import InputError
 from flexctl.model import BasisChoice, apply_settings
 from flexctl.search.samples import Variation, read_variation
@@ -138,8 +146,47 @@ def test_a_quantile_stands_in_the_design_file():
         ("margins.phase_deg>=400", "expected a value of at most 180"),
         ("stability.min_damping_ratio>=1.2", "expected a value of at most 1"),
         ("stiffness.exact.path_alpha_lower<=-2", "expected a value of at least -1"),
+        ("residual.settling_time<=10", "expected a time of at most the 3 s that are run after"),
     ],
 )
 def test_limits_that_no_loop_can_keep_are_refused(limit, expected):
-    with pytest.raises(InputError, match=f"subject_to: {expected}, got"):
+    with pytest.raises(InputError, match=f"subject_to: {expected}.*, got"):
         tune(ARM, DESIGN, subject_to=[limit])
+
+
+def test_many_arms_that_a_table_names_are_taken_evenly():
+    many = table(a=tuple(np.arange(1000.0)))
+
+    for arms in (many.corners(), many.sample(0.9, seed=0)):
+        assert len(arms) == 200
+        assert arms[0] == {"a": 0.0}
+        assert arms[-1] == {"a": 999.0}
+
+
+def test_a_limit_is_told_on_the_arm_where_it_is_worst_though_it_is_kept_on_all():
+    found = tune(
+        ARM,
+        DESIGN,
+        {"gains.Gv": (2.0, 40.0)},
+        over={"payload.mass": "*0.2:*3"},
+        minimise=ABSCISSA,
+        subject_to=["margins.phase_deg>=30"],
+        starts=1,
+        evaluations=20,
+        unseen=0,
+        jobs=1,
+        truth_basis=TRUTH,
+    )
+    arm = load_model(ARM)
+    controller = design_controller(arm, load_design(DESIGN))
+    phases = [
+        evaluate(
+            close_loop(controller, apply_settings(arm, [f"payload.mass=*{x}"]), TRUTH).at(
+                {"gains.Gv": np.array([found.values["gains.Gv"][1]])}
+            )
+        ).margins.phase_deg[0]
+        for x in (0.2, 1.0, 3.0)
+    ]
+
+    assert found.constraints[0].value == pytest.approx(min(phases), rel=1e-6)
+    assert min(phases) < phases[1] - 1

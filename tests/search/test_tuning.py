@@ -602,3 +602,56 @@ def test_a_tuned_loop_is_proven_to_be_stable():
     assert found.certificate.proven
     assert found.objective_after <= found.certificate.spectral_abscissa < 0
     assert "proven in interval arithmetic" in explain(found)
+
+
+def test_a_limit_of_at_least_is_searched_as_one():
+    found = tune(
+        ARM,
+        DESIGN,
+        {"gains.Gp": (1.0, 400.0)},
+        minimise="effort.energy",
+        subject_to=["effort.peak>=6"],
+        truth_basis=BasisChoice(order=2),
+        starts=1,
+        evaluations=20,
+        jobs=1,
+    )
+
+    assert found.feasible
+    assert found.constraints[0].value == pytest.approx(6.0, rel=1e-3)
+    assert found.objective_after < found.objective_before
+
+
+def test_a_weight_of_a_settling_time_does_not_matter_for_the_gains():
+    one, two = (
+        tune(
+            ARM,
+            DESIGN,
+            {"gains.Gv": (1.0, 20.0)},
+            minimise=f"{weight}*residual.settling_time",
+            subject_to=[],
+            truth_basis=BasisChoice(order=2),
+            starts=1,
+            evaluations=25,
+            jobs=1,
+        )
+        for weight in (1, 2)
+    )
+
+    assert one.values == two.values
+    assert two.objective_after == pytest.approx(2 * one.objective_after)
+    assert one.improved
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "residual.settling_time+0.01*effort.energy",
+        "1e+1*residual.settling_time + 2.e-1*effort.energy",
+        "effort.energy+residual.settling_time",
+    ],
+)
+def test_sums_are_read_whatever_letter_a_metric_ends_with(text):
+    (weights,) = asked.read_objective(text).sums
+
+    assert set(weights) == {"residual.settling_time", "effort.energy"}
