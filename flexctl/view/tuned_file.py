@@ -7,6 +7,7 @@ from pathlib import Path
 
 from flexctl.model import design_text
 from flexctl.search import Constraint, Tuning, tuned_design
+from flexctl.verdict import unstable_orders
 from flexctl.view.words.metrics import metric_value, units_for
 from flexctl.view.words.tuning import arm_words, counted, limit_text, objective_value, on_arms
 
@@ -30,6 +31,8 @@ def history(tuning: Tuning, command: str) -> Iterator[str]:
     )
     yield f"{tuning.objective}: {before} -> {after}"
     yield from (_limit(one, units) for one in tuning.constraints)
+    if finer := unstable_orders(tuning.after):
+        yield f"UNSTABLE on finer models of the arm: {', '.join(map(str, finer))} per link."
     more = " (interrupted)" if tuning.interrupted else ""
     arms = counted(len(tuning.judged_on), "arm")
     share = f", limits to be kept {on_arms(tuning)}" if tuning.quantile is not None else ""

@@ -45,7 +45,8 @@ class Goals:
     possible
         All arms that there may be.
     exact
-        Whether limits of margins are those of the exact margins, not of eigenvalues of some cases.
+        Whether limits of margins are those of the exact margins, not of eigenvalues of some cases;
+        a loop that is not stable then does not exist.
     """
 
     study: Study

@@ -67,7 +67,7 @@ class Problem(Goals):
         lost = Pieces(values=none, gradients=flat, constraints=none, constraint_gradients=flat)
         try:
             limits, gradients, owners = here.eigenvalues()
-            if not here.stable:
+            if not here.stable or (self.exact and limits.max() > 0):
                 return lost, [-1]
             values, own = here.objective()
             more, more_gradients, more_owners = here.limits()

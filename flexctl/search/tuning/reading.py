@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flexctl.errors import ComputationError
+from flexctl.errors import ComputationError, DesignError
 from flexctl.loop import ClosedLoop, Setup, ShapesChoice, spectral_abscissa
 from flexctl.model import Arm, BasisChoice, Design, check_design
 from flexctl.search.samples import Spec, Variation, read_variation
@@ -22,10 +22,10 @@ from flexctl.search.tuning.refusals import (
     default_objective,
     require_gains,
 )
-from flexctl.search.tuning.requirements import read_objective, read_requirement
+from flexctl.search.tuning.requirements import read_objective, read_requirement, worst
 from flexctl.search.tuning.spectra import linear_loop
 from flexctl.search.tuning.verification import watched_over
-from flexctl.verdict import require_motion
+from flexctl.verdict import linear_poses_metrics, require_motion
 
 
 def read_problem(
@@ -94,11 +94,23 @@ def _default_limits(loop: ClosedLoop) -> list[str]:
     if loop.controller.plant.stiffness_parts:
         found += ["stiffness.exact.path_alpha_upper>=0.1", "stiffness.exact.path_alpha_lower<=-0.1"]
     rate = _abscissa(loop)
+    if _path_abscissa(loop) < 0:
+        found.append("stability.path_spectral_abscissa<=0")
     if rate < -1 / loop.duration:
         found.append(f"stability.spectral_abscissa<={rate / 2:.3g}")
     if np.isfinite(loop.torque_limit).any():
         found.append("effort.peak<=limits")
     return found
+
+
+def _path_abscissa(loop: ClosedLoop) -> float:
+    """Largest spectral abscissa [1/s] of the loop held still along its motion; infinite if none."""
+    key = "stability.path_spectral_abscissa"
+    try:
+        value = worst(key, linear_poses_metrics(loop, [key]))
+    except (ComputationError, DesignError):
+        return np.inf
+    return value if np.isfinite(value) else np.inf
 
 
 def _abscissa(loop: ClosedLoop) -> float:

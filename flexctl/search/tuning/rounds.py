@@ -20,7 +20,7 @@ from flexctl.search.tuning.asked import Asked
 from flexctl.search.tuning.coarse_search import coarse_search
 from flexctl.search.tuning.eigenvalue_path import eigenvalue_path
 from flexctl.search.tuning.local_search import Found, Search, Step
-from flexctl.search.tuning.loops_of_arms import LostError
+from flexctl.search.tuning.loops_of_arms import LostError, arm_loops
 from flexctl.search.tuning.problem import Problem
 from flexctl.search.tuning.record import Constraint, Relief, Tuning, Unseen
 from flexctl.search.tuning.requirements import Requirement, is_spectral, worst
@@ -75,9 +75,10 @@ class _Judged:
         return max(self.counted, key=_merit)
 
     @property
-    def order(self) -> tuple[float, float]:
-        """Less is better: violation, then objective."""
-        return (0.0 if self.violation <= _KEPT else self.violation), self.objective
+    def order(self) -> tuple[bool, float, float]:
+        """Less is better: stable on finer models, violation, then objective."""
+        violation = 0.0 if self.violation <= _KEPT else self.violation
+        return bool(self.spillover), violation, self.objective
 
 
 def _merit(one: Verified) -> tuple[float, float]:
@@ -173,7 +174,10 @@ class Rounds:
         The search before it measures margins by eigenvalues: how far from stability, not from the
         limit.
         """
-        problem = replace(self.problem, exact=True, spectral=self.problem.spectral[:1])
+        stable = self.problem.spectral[0]
+        finer = (Case(order=order) for order in arm_loops(self.problem.study).finer)
+        stable = replace(stable, cases=tuple(dict.fromkeys((*stable.cases, *finer))))
+        problem = replace(self.problem, exact=True, spectral=(stable,))
         found = Search(problem, evaluations=self.each, seed=self.seed).approach(u)
         self.nearest = found
         return self._judge(found.u, self.arms)

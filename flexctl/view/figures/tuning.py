@@ -127,6 +127,8 @@ def _plane(axes: Axes, tuning: Tuning) -> None:
     size, moved = np.abs(ends).max(axis=0), np.abs(ends[1] - ends[0])
     moving = size[moved > _STILL * size]
     slow = size <= _FAST * moving.max(initial=size.min())
+    first = ends.real.max(axis=1, keepdims=True)  # what decides the spectral abscissa is shown
+    slow |= (ends.real >= first - 1e-6 * np.abs(first)).any(axis=0)
     upper = slow & (path[-1].imag >= -1e-9 * size)
     curves = [column for column in path[:, upper].T]
     frame_plane(axes, curves, curves)

@@ -28,6 +28,7 @@ def tuning_sentences(tuning: Tuning) -> Iterator[str]:
     """Write a sentence for the objective, the limits, the bounds, the search, and other arms."""
     yield _gained(tuning)
     yield from _limits(tuning)
+    yield from _unstable_along(tuning)
     yield from _at_bounds(tuning)
     yield from _searched(tuning)
     if tuning.unseen:
@@ -234,6 +235,19 @@ def _against(tuning: Tuning) -> Iterator[str]:
         else:
             continue
         yield f"Without {name} {bought}."
+
+
+def _unstable_along(tuning: Tuning) -> Iterator[str]:
+    """Say that the tuned loop is unstable, held still, at poses of the motion."""
+    stability = tuning.after.stability
+    rates = np.zeros(0) if stability is None else np.nan_to_num(stability.path_abscissa, nan=np.inf)
+    count = int((rates > 0).sum())
+    if count:
+        key = "stability.path_spectral_abscissa"
+        yield (
+            f"Held still, the loop is unstable or without equilibrium at {count} of {len(rates)} "
+            f"poses of the motion; --subject '{key}<=0' forbids it."
+        )
 
 
 def _at_bounds(tuning: Tuning) -> Iterator[str]:
