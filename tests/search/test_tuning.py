@@ -72,6 +72,33 @@ def test_integral_gains_beside_a_scheduled_second_loop_are_free():
     assert [one.key for one in free.numbers if one.key.startswith("gains")] == ["gains.Gi"]
 
 
+def test_entries_of_an_array_are_named_by_their_places():
+    design = make_design([0.0] * 3, [1.0] * 3, gains={"Gp": [4.0, 9.0, 4.0], "Gv": 2.0})
+    free = read_free(design, {"gains.Gp[1 3]": (1.0, 8.0), "gains.Gv[2]": (1.0, 3.0)}, joints=3)
+
+    assert [one.name for one in free.numbers] == ["gains.Gp[1 3]", "gains.Gv[2]"]
+    moved = free.values(np.array([1.0, 0.0]))
+    np.testing.assert_array_equal(moved["gains.Gp"], [8.0, 9.0, 8.0])
+    np.testing.assert_array_equal(moved["gains.Gv"], [2.0, 1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("free", "expected"),
+    [
+        (["gains.Gp[4]"], "free: gains.Gp: expected places of its 3 entries, got [4]"),
+        (["gains.Gp[0]"], "free: gains.Gp: expected places of its 3 entries, got [0]"),
+        (["gains.Gp[1 2]"], "free: gains.Gp[1 2]: expected equal values, got 4 and 9"),
+        (["gains.Gp", "gains.Gp[2]"], "free: expected each number once, got gains.Gp[2] twice"),
+    ],
+)
+def test_entries_that_cannot_be_free_are_refused(free, expected):
+    design = make_design([0.0] * 3, [1.0] * 3, gains={"Gp": [4.0, 9.0, 4.0], "Gv": 2.0})
+    with pytest.raises(InputError) as error:
+        read_free(design, free, joints=3)
+
+    assert str(error.value) == expected
+
+
 def test_scales_are_ratios_above_zero_and_differences_elsewhere():
     design = make_design([0.0], [1.0], gains={"Gp": 4.0, "Gv": 2.0})
     ratio = read_free(design, ["gains.Gp=*0.1:*10"], joints=1).numbers[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from flexctl.model import Design, TuneChoice, build_file
-from flexctl.search.tuning.free_numbers import FreeNumber
 from flexctl.search.tuning.record import Tuning
 
 _TUNED = ", tuned"
@@ -31,8 +30,7 @@ def tuned_design(tuning: Tuning, name: str | None = None) -> Design:
 
 def _asked(tuning: Tuning) -> TuneChoice:
     """Return what was asked for, as a table of a design file."""
-    keys = dict.fromkeys(one.key for one in tuning.free)
-    bounds = {key: _bounds([one for one in tuning.free if one.key == key]) for key in keys}
+    bounds = {one.name: (one.lower, one.upper) for one in tuning.free}
     asked: dict[str, Any] = {
         "free": bounds,
         "minimise": tuning.objective.texts,
@@ -45,13 +43,3 @@ def _asked(tuning: Tuning) -> TuneChoice:
     if tuning.untied:
         asked["untied"] = True
     return TuneChoice.model_validate(asked)
-
-
-def _bounds(numbers: list[FreeNumber]) -> tuple[float, float] | str:
-    """Bounds of all entries of an array; of entries with both signs as factors."""
-    lower, upper = min(one.lower for one in numbers), max(one.upper for one in numbers)
-    if len(numbers) == 1 or lower > 0 or upper < 0:
-        return lower, upper
-    one = max(numbers, key=lambda one: abs(one.start))
-    low, high = sorted((one.lower / one.start, one.upper / one.start))
-    return f"*{low:.6g}:*{high:.6g}"

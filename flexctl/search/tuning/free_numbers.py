@@ -22,6 +22,7 @@ WEIGHT_RANGE = 1e4  # of a weight or noise, of which only the ratios matter
 _BY_RATIO = ("weights", "noise")
 _DEFAULT = ("gains", "second_loop", "fast_loop", "observer")  # tables that are free if none is told
 _TABLES = (*_DEFAULT, "options")
+_ENTRY = re.compile(r"(?P<key>[\w.]+)\[(?P<places>[\d, ]+)\]")
 _NOT_TUNED = ("switch", "solver", "schedule", "start_error", "columns", "scaled", "modes")
 
 
@@ -125,8 +126,9 @@ def read_free(
         The design, whose values are the start.
     free
         Bounds by key, None for a range about the value in the file; or texts ``KEY`` and
-        ``KEY=FROM:TO``. The key of a table stands for all numbers in it. Empty: the gains, weights
-        and noise of the file that act.
+        ``KEY=FROM:TO``. The key of a table stands for all numbers in it; ``KEY[2]`` is an entry of
+        an array, ``KEY[1 3]`` are two that stay equal. Empty: the gains, weights and noise of the
+        file that act.
     joints
         Number m of joints: a gain that is given once is that of all.
     untied
@@ -148,15 +150,21 @@ def read_free(
         raise InputError(f"{design.label}: free: expected a design with gains, got {design.method}")
     numbers, arrays = list[FreeNumber](), dict[str, tuple]()
     for key, bounds in specs.items():
-        for own in _keys(design, key):
-            if any(one.key == own for one in numbers):
-                raise InputError(f"free: expected each number once, got {own} twice")
+        entry = _ENTRY.fullmatch(key)
+        for own in _keys(design, entry["key"] if entry else key):
             value: Any = design_value(design, own)
             if bounds is None and own != key and not np.any(value):
                 continue  # of a table, what is off stays off
-            if isinstance(value, tuple) and untied and own.startswith("gains.") and len(value) == 1:
+            of_joints = isinstance(value, tuple) and own.startswith("gains.") and len(value) == 1
+            if of_joints and (untied or entry):
                 value = value * joints
-            numbers += _free_entries(own, value, bounds, untied=untied)
+            if entry:
+                new = [_entries(own, value, entry["places"], bounds)]
+            else:
+                new = list(_free_entries(own, value, bounds, untied=untied))
+            if any(_overlap(one, other) for one in numbers for other in new):
+                raise InputError(f"free: expected each number once, got {key} twice")
+            numbers += new
             if isinstance(value, tuple):
                 arrays[own] = value
     if not numbers:
@@ -212,6 +220,32 @@ def _free_entries(key: str, value: object, bounds: Bounds, *, untied: bool) -> I
         groups.setdefault(place if untied else float(array[place]), []).append(place)
     for group in groups.values():
         yield _one(key, tuple(group), float(array[group[0]]), bounds)
+
+
+def _entries(own: str, value: object, text: str, bounds: Bounds) -> FreeNumber:
+    """Read entries of an array that are named by their places from 1: ``2``, ``1 3``, ``1,2``."""
+    array = np.asarray(value, dtype=float)
+    places = [tuple(int(i) - 1 for i in part.split(",") if i) for part in text.split()]
+    shape = array.shape
+    inside = [
+        len(one) == len(shape) and all(0 <= i < n for i, n in zip(one, shape, strict=False))
+        for one in places
+    ]
+    if not places or not all(inside):
+        size = " x ".join(map(str, shape)) or "no"
+        raise InputError(f"free: {own}: expected places of its {size} entries, got [{text}]")
+    values = sorted({float(array[place]) for place in places})
+    if len(values) > 1:
+        got = " and ".join(f"{x:g}" for x in values)
+        raise InputError(f"free: {own}[{text}]: expected equal values, got {got}")
+    return _one(own, tuple(places), values[0], bounds)
+
+
+def _overlap(one: FreeNumber, other: FreeNumber) -> bool:
+    """Whether two free numbers have entries in common."""
+    if one.key != other.key:
+        return False
+    return not (one.entries and other.entries) or bool({*one.entries} & {*other.entries})
 
 
 def _one(
