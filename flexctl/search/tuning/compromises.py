@@ -280,7 +280,7 @@ class _Front:
         """Minimise the first objective with the second limited to a value; whether it can be."""
         self.tried.append(value)
         limits = [*self.limits, self._limit(value)]
-        found = self._tune(self._nearest(value), self.bounds, self.first.texts, limits, starts=1)
+        found = self._tune(self._nearest(value), self.bounds, self.first.texts, limits)
         return found.feasible and bool(np.isfinite(_value(self.first, found)))
 
     def _nearest(self, value: float) -> Design:
