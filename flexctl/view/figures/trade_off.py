@@ -27,7 +27,7 @@ def plot_trade_off(found: TradeOff) -> Figure:
     front = found.front
     x = _values(found.second, [one.second for one in front])
     y = _values(found.first, [one.first for one in front])
-    axes.plot(x, y, color=MUTED, linewidth=1.2, zorder=2)
+    axes.step(x, y, where="post", color=MUTED, linewidth=1.2, zorder=2)  # the best that is known
     axes.scatter(x, y, zorder=3, label="verified designs, all limits kept", **_DESIGN)
     for one, at in zip(front, zip(x, y, strict=True), strict=True):
         write_near(axes, _number(one), at, (6, 5), fontsize=8.5)
