@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from flexctl.model.lookup import load_design, load_model
+from flexctl.verdict import UNITS
 from flexctl.view.cli import cli
 
 ROOT = Path(__file__).parent.parent
@@ -113,6 +114,18 @@ def test_pages_that_pages_name_exist():
     missing = [(path, page) for path, page in sorted(named) if not (ROOT / page).exists()]
     # the changelog names what has gone, CONTRIBUTING what is yet to be written
     assert [one for one in missing if one[0] not in {"CHANGELOG.md", "CONTRIBUTING.md"}] == []
+
+
+def test_all_metrics_are_listed_by_their_names():
+    text = (
+        (ROOT / "docs" / "reference" / "numbers.md")
+        .read_text(encoding="utf-8")
+        .split("## Metrics")[1]
+    )
+    rows = re.findall(r"\| `([\w.]+\.)` \| (.*) \|", text)
+    listed = [f"{group}{name}" for group, names in rows for name in re.findall(r"`(\w+)`", names)]
+
+    assert sorted(listed) == sorted(UNITS)
 
 
 def test_every_code_of_a_reason_is_in_the_reference_of_the_json():
