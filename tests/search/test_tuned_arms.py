@@ -15,7 +15,9 @@ from flexctl import (
 from flexctl.errors import InputError
 from flexctl.model import BasisChoice, apply_settings
 from flexctl.search.samples import Variation, read_variation
+from flexctl.search.tuning import rounds
 from flexctl.search.tuning.arms import ArmSet
+from flexctl.search.tuning.verification import verdict_on
 from flexctl.verdict import linear_metrics
 from tests.model.test_tune_table import with_tune
 
@@ -190,3 +192,29 @@ def test_a_limit_is_told_on_the_arm_where_it_is_worst_though_it_is_kept_on_all()
 
     assert found.constraints[0].value == pytest.approx(min(phases), rel=1e-6)
     assert min(phases) < phases[1] - 1
+
+
+def test_each_place_is_judged_once_on_each_arm(monkeypatch):
+    judged = []
+
+    def spy(problem, u, arm):
+        judged.append((u.tobytes(), tuple(arm.items())))
+        return verdict_on(problem, u, arm)
+
+    monkeypatch.setattr(rounds, "verdict_on", spy)
+    tune(
+        ARM,
+        DESIGN,
+        {"gains.Gv": (2.0, 40.0)},
+        over={"payload.mass": "*0.5:*2"},
+        minimise=ABSCISSA,
+        subject_to=[],
+        starts=1,
+        evaluations=10,
+        unseen=2,
+        jobs=1,
+        truth_basis=TRUTH,
+    )
+
+    assert len(judged) > 6
+    assert len(judged) == len(set(judged))

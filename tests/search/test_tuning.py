@@ -85,8 +85,8 @@ def test_entries_of_an_array_are_named_by_their_places():
 @pytest.mark.parametrize(
     ("free", "expected"),
     [
-        (["gains.Gp[4]"], "free: gains.Gp: expected places of its 3 entries, got [4]"),
-        (["gains.Gp[0]"], "free: gains.Gp: expected places of its 3 entries, got [0]"),
+        (["gains.Gp[4]"], "free: gains.Gp: expected places in its array of 3, got [4]"),
+        (["gains.Gp[0]"], "free: gains.Gp: expected places in its array of 3, got [0]"),
         (["gains.Gp[1 2]"], "free: gains.Gp[1 2]: expected equal values, got 4 and 9"),
         (["gains.Gp", "gains.Gp[2]"], "free: expected each number once, got gains.Gp[2] twice"),
     ],

@@ -232,8 +232,9 @@ def _entries(own: str, value: object, text: str, bounds: Bounds) -> FreeNumber:
         for one in places
     ]
     if not places or not all(inside):
-        size = " x ".join(map(str, shape)) or "no"
-        raise InputError(f"free: {own}: expected places of its {size} entries, got [{text}]")
+        size = " x ".join(map(str, shape))
+        expected = f"places in its array of {size}" if size else "no places, as it is one number"
+        raise InputError(f"free: {own}: expected {expected}, got [{text}]")
     values = sorted({float(array[place]) for place in places})
     if len(values) > 1:
         got = " and ".join(f"{x:g}" for x in values)

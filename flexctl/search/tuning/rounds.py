@@ -40,6 +40,7 @@ _KEPT = 1e-9  # violation, relative to the limit, that is none
 _RELIEFS = 4  # limits that are given up, one at a time
 _RELIEF = 40  # evaluations of each
 _WORSE = 1e-3  # of the objective's scale, by which an arm that is not watched does worse
+_Key = tuple[tuple[str, float], ...]  # numbers of an arm
 _NEW_ARMS = 2  # that are watched after a round
 
 
@@ -81,6 +82,10 @@ class _Judged:
         return bool(self.spillover), violation, self.objective
 
 
+def _key(arm: Mapping[str, float]) -> _Key:
+    return tuple(arm.items())
+
+
 def _merit(one: Verified) -> tuple[float, float]:
     """Less is better: violation, then objective."""
     return (0.0 if one.violation <= _KEPT else one.violation), one.objective
@@ -106,6 +111,7 @@ class Rounds:
         self.heeded: Callable[[], None] | None = None
         self.founds: list[Found] = []
         self.nearest: Found | None = None  # to the limits, where they cannot be kept
+        self._verified = dict[bytes, dict[_Key, Verified]]()  # by place and arm
         self.coarse = 0  # evaluations without derivatives, of coarse searches
         self.live: Search | None = None  # of this process
         self.interrupted = False
@@ -202,11 +208,15 @@ class Rounds:
                 )
 
     def _judge(self, u: Array, arms: Sequence[Mapping[str, float]]) -> _Judged:
-        """Judge a place on arms, on all cores."""
-        tasks = [partial(verdict_on, self.problem, u, arm) for arm in arms]
+        """Judge a place on arms, on all cores; what was judged there before is known."""
+        known = self._verified.setdefault(u.tobytes(), {})
+        missing = [arm for arm in arms if _key(arm) not in known]
+        tasks = [partial(verdict_on, self.problem, u, arm) for arm in missing]
         spillover, *verdicts = self._all([partial(self.problem.spillover, u), *tasks])
-        found = [verified(self.problem, v, arm) for v, arm in zip(verdicts, arms, strict=True)]
-        return _Judged(u=u, arms=tuple(found), share=self.share, spillover=spillover)
+        for arm, verdict in zip(missing, verdicts, strict=True):
+            known[_key(arm)] = verified(self.problem, verdict, arm)
+        found = tuple(known[_key(arm)] for arm in arms)
+        return _Judged(u=u, arms=found, share=self.share, spillover=spillover)
 
     def _all(self, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
         return in_parallel(tasks, self.jobs)

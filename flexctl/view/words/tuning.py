@@ -16,7 +16,7 @@ from flexctl.view.words.sweep import shape_sentences
 _NEAR = 0.01  # of a limit: a value so close to it is held there by it
 _SETTLING = "residual.settling_time"
 _NOTHING = 1e-9  # violation that is none
-_STABLE = "that the loop is stable"
+_STABLE = "stability"
 
 
 def tuning_words(tuning: Tuning) -> str:
@@ -173,7 +173,14 @@ def _limits(tuning: Tuning) -> Iterator[str]:
                 f"It is unstable on finer models of the arm, of {listed([*map(str, finer)])} "
                 f"{kind} per link (spillover)."
             )
-        if len(beyond) < len(lost) or not (lost or finer):
+        stability = tuning.after.stability
+        if stability is not None and stability.stable is not True:
+            rate = figure(stability.spectral_abscissa)
+            yield (
+                "It is not stable at rest at the end of the motion (spectral abscissa "
+                f"{rate} 1/s), so that it has no margins."
+            )
+        elif len(beyond) < len(lost) or not (lost or finer):
             yield "On an arm that was judged the loop is not stable, or its run fails."
         if beyond:
             yield f"Not kept: {'; '.join(_lost(one, units) for one in beyond)}."
