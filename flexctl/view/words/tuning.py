@@ -173,14 +173,16 @@ def _limits(tuning: Tuning) -> Iterator[str]:
                 f"It is unstable on finer models of the arm, of {listed([*map(str, finer)])} "
                 f"{kind} per link (spillover)."
             )
-        stability = tuning.after.stability
+        stability, failed = tuning.after.stability, tuning.after.failed
+        if failed:
+            yield f"{tuning.after.name} has no full verdict: {failed.rstrip('.')}."
         if stability is not None and stability.stable is not True:
             rate = figure(stability.spectral_abscissa)
             yield (
                 "It is not stable at rest at the end of the motion (spectral abscissa "
                 f"{rate} 1/s), so that it has no margins."
             )
-        elif len(beyond) < len(lost) or not (lost or finer):
+        elif not failed and (len(beyond) < len(lost) or not (lost or finer)):
             yield "On an arm that was judged the loop is not stable, or its run fails."
         if beyond:
             yield f"Not kept: {'; '.join(_lost(one, units) for one in beyond)}."
