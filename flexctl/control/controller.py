@@ -457,7 +457,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
     Parameters
     ----------
     plant
-        Design plant of the arm as the designer knows it.
+        Design plant of the arm as the designer knows it; friction of its joints is left out.
     design
         Method, gains, weights, reference; its `basis` is not used.
 
@@ -466,7 +466,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
     InputError, DesignError
         As `design_controller`.
     """
-    arm = plant.arm
+    plant, arm = plant.without_friction, plant.arm
     check_design(arm, design)
     reference = make_reference(design)
     _require_possible_rates(arm, design, reference)

@@ -18,6 +18,7 @@ from flexctl.checks import Array
 from flexctl.control import Controller, law_inputs, limit_torque, share_law, torque_limits
 from flexctl.errors import InputError
 from flexctl.loop.events import JUMP
+from flexctl.loop.friction import friction_assumptions
 from flexctl.loop.measurement import Measurement, make_measurement, measure_signals
 from flexctl.loop.setup import default_truth
 from flexctl.model import DESIGN_TABLES, Arm, BasisChoice, load_model, pick_basis
@@ -205,7 +206,8 @@ class ClosedLoop(Summary):
         missing = missing_terms(self.truth.arm, loop.reference.final)
         where = (f"at the reference's end, {sentence}" for sentence in missing)
         shapes = (_kept_shapes(self.shape_error),) if self.shape_error else ()
-        return (*loop.assumptions, *measured, sampling, *where, *shapes)
+        rubs = friction_assumptions(self.truth, loop.reference.final)
+        return (*loop.assumptions, *measured, sampling, *rubs, *where, *shapes)
 
     @cached_property
     def reference(self) -> ca.Function:

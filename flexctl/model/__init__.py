@@ -25,6 +25,7 @@ from flexctl.model.files import (
     replacing_file,
     write_sealed,
 )
+from flexctl.model.friction import Friction, friction_faults, sticking_faults
 from flexctl.model.law import (
     INSTRUMENTS,
     FastLoop,
@@ -81,6 +82,7 @@ __all__ = [
     "FastWeights",
     "FixedDamping",
     "FlexibleJoint",
+    "Friction",
     "Gains",
     "Link",
     "MissingOptionError",
@@ -104,6 +106,7 @@ __all__ = [
     "design_value",
     "drafts",
     "find_method",
+    "friction_faults",
     "has_number",
     "in_one_line",
     "list_designs",
@@ -133,6 +136,7 @@ __all__ = [
     "slowed_design",
     "soften_arm",
     "soften_design",
+    "sticking_faults",
     "unit_of",
     "with_damping",
     "with_inertia",

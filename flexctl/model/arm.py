@@ -52,6 +52,17 @@ class Arm(FileRecord):
         """Indices of the joints that a rotor drives through a spring."""
         return tuple(j for j, link in enumerate(self.links) if link.flexible_joint)
 
+    @property
+    def rubs(self) -> bool:
+        """Whether any joint has friction."""
+        return any(link.friction for link in self.links)
+
+    @property
+    def dry_joints(self) -> tuple[int, ...]:
+        """Indices of the joints with dry friction, which may stick."""
+        links = enumerate(self.links)
+        return tuple(j for j, link in links if link.friction and link.friction.dry)
+
     def link_indices(self, word: str) -> list[int]:
         """Return which links the first word of a key means: ``link2``, ``link[2]``, ``links``."""
         if word in ("links", "link*"):

@@ -1,7 +1,8 @@
 """The terms of an arm's equations of motion, for either engine.
 
-M a + h + c + k + D v = B tau. The forces of the potentials, c = dV_gravity/dq and k = dV_strain/dq,
-are gradients of scalar sums along the chain; the engine gives the kinetic terms.
+M a + h + c + k + D v + f(v) = B tau with the dry friction f of the joints. The forces of the
+potentials, c = dV_gravity/dq and k = dV_strain/dq, are gradients of scalar sums along the chain;
+the engine gives the kinetic terms.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ import casadi as ca
 from flexctl.model import Arm
 from flexctl.plant.elimination import Elimination, eliminate
 from flexctl.plant.energies import Energies
+from flexctl.plant.friction import JointFriction
 from flexctl.plant.lagrange import Lagrange
 from flexctl.plant.recursion import Recursion
 
 
 @dataclass(frozen=True, kw_only=True)
 class Equations:
-    """Terms of M a + h + c + k + D v = B tau as expressions; n coordinates, m joints.
+    """Terms of M a + h + c + k + D v + f(v) = B tau as expressions; n coordinates, m joints.
 
     Each term is built on first use: of a fine mesh often only M, k and D are needed. Forces are in
     N for metres and N m for radians.
@@ -41,6 +43,8 @@ class Equations:
     parts, errors
         Strain energy [J] of every part of the stiffness, and its relative error [-], (p, 1) each,
         of a model with stiffness errors, free or not zero; else empty.
+    friction
+        Friction of the joints: its viscous part belongs to D v, the rest is f(v).
     arm
         The arm with symbols in place of its free numbers.
     free
@@ -54,6 +58,7 @@ class Equations:
     B: ca.SX
     engine: Recursion | Lagrange
     sum_up: Callable[[], Energies]
+    friction: JointFriction
     arm: Arm
     parts: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     errors: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
@@ -76,14 +81,21 @@ class Equations:
 
     @cached_property
     def inverse(self) -> ca.SX:
-        """M a + h + c + k + D v (n, 1)."""
-        return self.engine.inverse_dynamics(self.a) + self._wrong
+        """M a + h + c + k + D v + f(v) (n, 1)."""
+        return self.engine.inverse_dynamics(self.a) + self._wrong + self.friction.force
 
     @cached_property
     def forward(self) -> ca.SX:
         """Accelerations under the torques tau (n, 1)."""
-        exact = self.engine.forward_dynamics(self.tau)
+        exact = self.engine.forward_dynamics(*self._applied)
         return exact + self._solved(self._wrong) if self.errors.numel() else exact
+
+    @cached_property
+    def _applied(self) -> tuple[ca.SX, ca.SX]:
+        """Torques less the friction that opposes them, and that on other joint rates (m, 1)."""
+        at_drives = self.B.T @ self.friction.force
+        m = self.tau.numel()
+        return self.tau - at_drives, (self.friction.force - self.B @ at_drives)[:m]
 
     @cached_property
     def c(self) -> ca.SX:
@@ -109,8 +121,13 @@ class Equations:
 
     @property
     def D(self) -> ca.SX:
-        """Damping matrix (n, n)."""
-        return self.energies.D
+        """Damping matrix (n, n), with viscous friction."""
+        return self.energies.D + self.friction.D
+
+    @cached_property
+    def f(self) -> ca.SX:
+        """Dry friction (n, 1)."""
+        return self.friction.dry
 
     @cached_property
     def tangent_stiffness(self) -> ca.SX:
@@ -121,10 +138,11 @@ class Equations:
     def derivatives(self) -> tuple[ca.SX, ca.SX, ca.SX]:
         """da/dq, da/dv (n, n) and da/dtau (n, m) of the accelerations at q, v, tau.
 
-        From the inverse dynamics f(q, v, a) = B tau: da/dq = -M^-1 df/dq and so on, at a fraction
-        of the cost of differentiating the forward dynamics.
+        From the inverse dynamics g(q, v, a) = B tau: da/dq = -M^-1 dg/dq and so on, at a fraction
+        of the cost of differentiating the forward dynamics. Dry friction is taken as constant: its
+        slope where the rate changes sign would pass for damping.
         """
-        by_state = ca.jacobian(self.inverse, ca.vertcat(self.q, self.v))
+        by_state = ca.jacobian(self.inverse - self.f, ca.vertcat(self.q, self.v))
         slopes, n = ca.substitute(by_state, self.a, self.forward), self.q.shape[0]
         return self._solved(slopes[:, :n]), self._solved(slopes[:, n:]), self._solved(-self.B)
 

@@ -117,8 +117,13 @@ def _momentum(e: Equations) -> ca.SX:
 
 
 def _force(e: Equations) -> ca.SX:
-    """Return the forces d(T - V)/dq - D v without the torques."""
-    return ca.gradient(e.energies.kinetic, e.q) - e.c - e.k - e.D @ e.v
+    """Return the forces d(T - V)/dq - D v - f without the torques."""
+    return ca.gradient(e.energies.kinetic, e.q) - e.c - e.k - e.D @ e.v - e.f
+
+
+def _damping_slope(e: Equations) -> ca.SX:
+    """Return d(D v + f)/dv, which at rest is steep where there is dry friction."""
+    return e.D + e.friction.slope
 
 
 _TABLE: dict[str, tuple[str, dict[str, Callable[[Equations], ca.SX]]]] = {
@@ -164,7 +169,10 @@ _TABLE: dict[str, tuple[str, dict[str, Callable[[Equations], ca.SX]]]] = {
         {"deflection": _deflections, "slope": lambda e: ca.vertcat(*e.energies.slopes.values())},
     ),
     "deflections_jacobian": ("q", {"deflection_by_q": lambda e: ca.jacobian(_deflections(e), e.q)}),
-    "terms": ("q", {"M": lambda e: e.M, "D": lambda e: e.D, "K": lambda e: e.tangent_stiffness}),
-    "dissipation": ("q v", {"dissipation": lambda e: ca.dot(e.v, e.D @ e.v)}),
+    "terms": (
+        "q v",
+        {"M": lambda e: e.M, "D": _damping_slope, "K": lambda e: e.tangent_stiffness},
+    ),
+    "dissipation": ("q v", {"dissipation": lambda e: ca.dot(e.v, e.D @ e.v + e.f)}),
     "momentum": ("q v", {"momentum": _momentum, "force": _force}),
 }

@@ -1,8 +1,8 @@
 /* Closed loop of a flexible arm: what the driver of a run and its methods share.
 
    The state of a run is y = [q; v; z; supplied; dissipated], of `size` entries: n coordinates, n
-   rates, the states of the law (integrals, then an observer's estimate), and the energies [J] that the torques gave and the damping
-   took. Its rate is k = [v; a; z'; tau'v; v'Dv]. A method makes one step from y0, whose rate is
+   rates, the states of the law (integrals, then an observer's estimate), and the energies [J] that the torques gave and
+   damping and friction f took. Its rate is k = [v; a; z'; tau'v; v'(Dv + f)]. A method makes one step from y0, whose rate is
    k[0], to y1, whose rate is k[last]; everything else is the driver's.
 
    LANES arms with the same functions and events are integrated at once where it is defined: a
@@ -47,9 +47,9 @@ typedef struct {
   casadi_int n_lines;            /* elastic lines */
   function_t inverse;            /* (q, v, a) -> M a + n */
   function_t forward;            /* (q, v, tau) -> a */
-  function_t momentum;           /* (q, v) -> dT/dv, d(T - V)/dq - D v */
-  function_t terms;              /* q -> M, D, K */
-  function_t dissipation;        /* (q, v) -> v'Dv */
+  function_t momentum;           /* (q, v) -> dT/dv, d(T - V)/dq - D v - f */
+  function_t terms;              /* (q, v) -> M, D + df/dv, K */
+  function_t dissipation;        /* (q, v) -> v'(D v + f) */
   function_t deflections;        /* q -> deflections, slopes at the ends of the lines */
   function_t reference;          /* (t, phase) -> s, q_d, v_d, a_d */
   function_t law;                /* (s, z, q_d, v_d, a_d, q, v) -> tau, z' */

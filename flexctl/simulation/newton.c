@@ -1,12 +1,13 @@
 /* Newton's method of the implicit methods: the iteration matrix and its factors.
 
    Both solve M a + n = B tau at q = q* + c v, v = v* + c a for some c ~ h. The derivative by a is
-   N = M + c (D - B dtau/dv) + c^2 (K - B dtau/dq), but for the derivatives of M and of the
-   velocity's forces, which are small of order c and left out. */
+   N = M + c (D - B dtau/dv) + c^2 (K - B dtau/dq), D with the slope of dry friction, but for the
+   derivatives of M and of the velocity's forces, which are small of order c and left out. */
 
 /* Parts of the iteration matrix about (t, y): M, D, K of the plant and the law's derivatives. */
 static void linearise(state_t *s, double t, const double *y) {
   s->arg[0] = y;
+  s->arg[1] = y + s->n;
   s->res[0] = s->M;
   s->res[1] = s->D;
   s->res[2] = s->K;

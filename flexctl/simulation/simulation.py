@@ -33,6 +33,7 @@ from flexctl.simulation.step_size import (
     count_stretches,
     count_turns,
     esdirk_budget,
+    fastest_friction,
     moments,
     poles_at_rest,
     require_stable_step,
@@ -223,6 +224,12 @@ def _integrate(given: InitialValueProblem, name: str, step: float | None) -> Run
             f"integrator: expected one of {AUTO}, {able}, as {whose}, whose states are as fast as "
             f"the arm, got {name}"
         )
+    if loop.truth.arm.dry_joints and not method.implicit:
+        able, rate = _able_with_friction(loop), fastest_friction(loop, given.start[0])
+        raise InputError(
+            f"integrator: expected one of {AUTO}, {able}, as smoothed friction decays at "
+            f"{rate:.3g} 1/s where a joint sticks, got {name}"
+        )
     if method.number is None:
         return run_multistep(given, name, method)
     driver = compiled_driver(loop, method)
@@ -289,8 +296,12 @@ def attempts(
 
     Both get similar numbers of steps. Without a compiler SciPy's Radau replaces esdirk; esdirk is
     not used for laws with fast states, such as those of an observer. If these are too fast for the
-    explicit method, as poles of H-infinity controllers may be, BDF is used.
+    explicit method, as poles of H-infinity controllers may be, BDF is used. Smoothed friction is
+    for implicit methods alone.
     """
+    if loop.truth.arm.dry_joints:
+        order = ("bdf",) if loop.controller.moves_fast else ("esdirk", "bdf")
+        return [(name, max_steps) for name in order]
     if loop.controller.moves_fast:
         order = ("bdf", "explicit") if turned > max_steps else ("explicit", "bdf")
         return [(name, max_steps) for name in order]
@@ -301,6 +312,15 @@ def attempts(
     if driver_library() is None:  # a failed trial costs as much as a complete run
         tried = [(name, max_steps) for name, _ in tried]
     return list(dict.fromkeys(tried))
+
+
+def _able_with_friction(loop: ClosedLoop) -> str:
+    """Return the integrators that a loop with smoothed friction can take, in words."""
+    fast = loop.controller.moves_fast
+    names = [
+        name for name, own in INTEGRATORS.items() if own.implicit and (own.observes or not fast)
+    ]
+    return ", ".join(names)
 
 
 def _choice(name: str, why: str, turned: int, failed: Mapping[str, str]) -> str:
