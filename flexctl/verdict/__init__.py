@@ -10,6 +10,7 @@ from flexctl.verdict.evaluation import (
     require_motion,
     why_it_failed,
 )
+from flexctl.verdict.friction import FrictionVerdict, judge_friction
 from flexctl.verdict.margins import NO_LIMIT_DB, StabilityMargins, stability_margins
 from flexctl.verdict.named_metrics import (
     LINEAR,
@@ -34,6 +35,7 @@ __all__ = [
     "UNITS",
     "Comparison",
     "Evaluation",
+    "FrictionVerdict",
     "Metric",
     "Reason",
     "Stability",
@@ -43,6 +45,7 @@ __all__ = [
     "evaluate_many",
     "find_no_rest",
     "find_reasons",
+    "judge_friction",
     "judge_residual",
     "linear_metrics",
     "linear_poses_metrics",

@@ -38,6 +38,7 @@ from flexctl.simulation import (
     simulate,
     simulate_many,
 )
+from flexctl.verdict.friction import FrictionVerdict, judge_friction
 from flexctl.verdict.margins import StabilityMargins, stability_margins
 from flexctl.verdict.performance import (
     Effort,
@@ -61,7 +62,8 @@ class Evaluation(Summary):
     """The verdict on one design; unavailable metrics are None; `failed` says why a design failed.
 
     A run in which the reference does not come to rest has no residual; `no_rest` says so. `rest` is
-    the final equilibrium of the closed loop, None for open loops. `not_computed` has the reason for
+    the final equilibrium of the closed loop, None for open loops; `friction` is None where no joint
+    has dry friction. `not_computed` has the reason for
     every metric that could not be computed while others could; `settle_within` is the tip error [m]
     within which the design counts as settled.
 
@@ -92,6 +94,7 @@ class Evaluation(Summary):
     stiffness: StiffnessTolerance | None = None
     trajectory: Trajectory | None = field(default=None, repr=False)
     rest: FinalEquilibrium | None = None
+    friction: FrictionVerdict | None = None
     failed: str | None = None
     no_rest: str | None = None
     gains: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -345,6 +348,7 @@ def _linear(
         "min_sampling_rate": final
         and get("margins.min_sampling_rate", lambda: _sampling_rate(assessment.loop, final)),
         "stiffness": assessment.stiffness(poses),
+        "friction": final and get("friction", lambda: judge_friction(assessment.loop, final)),
     }
 
 

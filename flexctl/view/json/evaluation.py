@@ -9,7 +9,14 @@ import numpy as np
 
 from flexctl.records import plain
 from flexctl.robustness import StiffnessTolerance
-from flexctl.verdict import Comparison, Evaluation, Stability, StabilityMargins, find_reasons
+from flexctl.verdict import (
+    Comparison,
+    Evaluation,
+    FrictionVerdict,
+    Stability,
+    StabilityMargins,
+    find_reasons,
+)
 from flexctl.view.json import attributes
 from flexctl.view.json.margins import ends_json
 from flexctl.view.words.verdict import verdict
@@ -47,6 +54,7 @@ def evaluation_json(e: Evaluation) -> dict[str, Any]:
             "margins": e.margins
             and {**stability_margins_json(e.margins), "min_sampling_rate": e.min_sampling_rate},
             "stiffness": _stiffness(e.stiffness),
+            "friction": e.friction and _friction(e.friction),
             "spillover": {
                 "order": e.stability.orders if e.stability else [],
                 "spectral_abscissa": e.stability.abscissae if e.stability else [],
@@ -80,6 +88,21 @@ def stability_margins_json(margins: StabilityMargins) -> dict[str, Any]:
         "delay_may_be_less disk disk_frequency"
     )
     return plain(attributes(margins, names))
+
+
+def _friction(f: FrictionVerdict) -> dict[str, Any]:
+    """Write the loop with any damper at its joints; an amplitude of 0 means that none vibrates."""
+    return {
+        **attributes(f, "stable amplitude sticking_offset hunts"),
+        "dampers": [
+            {
+                "joint": None if own.joint is None else f"joint{own.joint + 1}",
+                **attributes(own, "least stable amplitude frequency slides stuck"),
+                "unstable": [[range_.low, range_.high] for range_ in own.unstable],
+            }
+            for own in f.dampers
+        ],
+    }
 
 
 def _stiffness(s: StiffnessTolerance | None) -> dict[str, Any] | None:

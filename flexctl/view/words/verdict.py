@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from flexctl.verdict import (
     Comparison,
     Evaluation,
@@ -23,6 +25,7 @@ _METRICS = {  # others are called as they are
     "spillover": "stability on other truth orders",
     "margins": "gain, phase, delay and disk margins",
     "margins.min_sampling_rate": "the smallest sampling rate",
+    "friction": "what friction does to the loop",
     "stiffness": "the stiffness margin",
     "stiffness.exact": "the exact stiffness margin",
     "stiffness.path": "the stiffness margin along the motion",
@@ -256,6 +259,23 @@ def _not_computed(facts: Mapping[str, Any]) -> str:
     return f"not computed: {listed(names)} ({facts['why']})"
 
 
+def _vibrates(facts: Mapping[str, Any]) -> str:
+    """Say up to which amplitude friction lets vibrations grow."""
+    size = f"{facts['amplitude']:.3g} rad or m"
+    if facts["sliding"] is not None:
+        size = length(facts["amplitude"]) if facts["sliding"] else angle(facts["amplitude"])
+    where = "its joints" if facts["joint"] is None else f"joint{facts['joint'] + 1}"
+    return (
+        f"friction of {where} lets small vibrations grow, to about {size} at "
+        f"{facts['frequency']:.3g} rad/s (describing function)"
+    )
+
+
+def _rubbing(facts: Mapping[str, Any]) -> str:
+    joints = [f"joint{joint + 1}" for joint in facts["joints"]]
+    return listed(joints) if joints else "all joints together"
+
+
 def _orders(facts: Mapping[str, Any]) -> str:
     return f"a truth of {listed([str(order) for order in facts['orders']])} {facts['kind']}"
 
@@ -284,5 +304,19 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
         "that narrow ranges of smaller unstable delays may have been missed"
     ),
     "stiffness": _stiffness,
+    "friction-vibrates": _vibrates,
+    "friction-stuck": lambda facts: f"it is unstable while friction holds {_rubbing(facts)}",
+    "friction-slides": lambda facts: (
+        f"slow sliding of {_rubbing(facts)} is unstable (stick-slip): its friction falls with the "
+        "speed by more than the loop damps"
+    ),
+    "hunts": lambda _: (
+        "it hunts: integral action breaks a joint away from its static friction again and again"
+    ),
+    "sticks": lambda facts: (
+        f"friction may hold its tip up to {length(facts['offset'])} from its reference"
+        if facts["offset"] < np.inf
+        else "only friction holds its joints"
+    ),
     "not-computed": _not_computed,
 }
