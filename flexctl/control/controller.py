@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback
+from flexctl.control.friction_compensation import compensated_law
 from flexctl.control.laws import (
     ExternalLaw,
     Recipe,
@@ -471,6 +472,8 @@ def design_on(plant: Plant, design: Design) -> Controller:
     reference = make_reference(design)
     _require_possible_rates(arm, design, reference)
     parts, observer, unlimited = law_of_method(plant, design, reference), None, None
+    if design.friction_compensation:
+        parts = compensated_law(parts, plant, design.friction_compensation)
     if design.instruments:
         observer, limits = design_observer(plant.nominal, design, reference), torque_limits(arm)
         if np.isfinite(limits).any():

@@ -39,6 +39,9 @@ def _faults(arm: Arm, design: Design) -> Faults:
     for key, gain in gains.items():
         if len(gain) not in (1, joints):
             yield f"gains.{key}", one_or_each, gain
+    if design.friction_compensation and not arm.rubs:
+        expected = f"no such table, as no joint of {arm.name} has friction"
+        yield "friction_compensation", expected, design.friction_compensation.table()
     if design.instruments:
         if "strain_gauge" in design.instruments and not any(link.flexible for link in arm.links):
             expected = f"no strain_gauge, as no link of {arm.name} bends"

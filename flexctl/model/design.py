@@ -12,6 +12,7 @@ from flexctl.model.law import (
     INSTRUMENTS,
     STATE,
     FastLoop,
+    FrictionCompensation,
     Gains,
     Measures,
     ObserverChoice,
@@ -199,7 +200,7 @@ class Design(FileRecord):
         Desired motion of the joints [rad or m] over time [s].
     gains
         Of the joint loop, per joint: `Gp`, `Gv`, `Gi`, in the units of the method (see `Gains`).
-    second_loop, slow_loop, fast_loop, observer, state_space, options
+    second_loop, slow_loop, fast_loop, observer, friction_compensation, state_space, options
         Further parts of the law; None, or empty, where it has none.
     loop
         What is measured, sampling period and delay [s], length of a run [s], band [m] within which
@@ -227,6 +228,7 @@ class Design(FileRecord):
     observer: ObserverChoice | None = None
     slow_loop: SlowLoop | None = None
     fast_loop: FastLoop | None = None
+    friction_compensation: FrictionCompensation | None = None
     state_space: StateSpace | None = None
     options: OptionTable = Options()  # of a method of an installed package
     loop: Loop = Loop()
@@ -322,6 +324,9 @@ class Design(FileRecord):
         yield from self._observer_faults() if self.instruments else self._without_observer()
         yield from self._second_loop_faults()
         yield from self._composite_faults()
+        if self.friction_compensation and self.method in ("torque", "state-space"):
+            expected = f"no such table, as method is {self.method}"
+            yield "friction_compensation", expected, self.friction_compensation.table()
         if self.open_loop and self.loop.strain_gauges is not None:
             expected = f"no such key, as method {self.method} measures nothing"
             yield "loop.strain_gauges", expected, self.loop.strain_gauges

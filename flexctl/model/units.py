@@ -65,6 +65,8 @@ _DESIGN = {
     "fast_loop.weights.strain_energy": "-",
     "fast_loop.weights.kinetic_energy": "-",
     "fast_loop.weights.effort": "J/(N m)^2 | J/N^2",
+    "friction_compensation.fraction": "-",
+    "friction_compensation.smoothing_velocity": "rad/s | m/s",
     "observer.noise.encoder": "rad s^1/2 | m s^1/2",
     "observer.noise.tachometer": "rad/s^1/2 | m/s^1/2",
     "observer.noise.joint_encoder": "rad s^1/2 | m s^1/2",
