@@ -42,4 +42,7 @@ def _creeps(truth: Plant, j: int, final: Array) -> str:
         under += f", {friction.creep(weight) / ratio:.2g} {unit} under the weight at the last pose"
     short = friction.reached / friction.breakaway
     breaks = "" if short >= _WHOLE else f", and breaks away at {100 * short:.0f} % of it"
-    return f"friction of {joint} is smoothed: where it should stick it creeps ({under}){breaks}"
+    how = "is smoothed" if friction.model == "smoothed" else "has bristles"
+    passive = friction.passive_rate / ratio
+    drives = f"; above {passive:.3g} {unit} it may drive the joint" if np.isfinite(passive) else ""
+    return f"friction of {joint} {how}: where it should stick it creeps ({under}){breaks}{drives}"

@@ -63,6 +63,12 @@ class Arm(FileRecord):
         links = enumerate(self.links)
         return tuple(j for j, link in links if link.friction and link.friction.dry)
 
+    @property
+    def bristled_joints(self) -> tuple[int, ...]:
+        """Indices of the joints whose friction has a state of its own."""
+        links = enumerate(self.links)
+        return tuple(j for j, link in links if link.friction and link.friction.model == "lugre")
+
     def link_indices(self, word: str) -> list[int]:
         """Return which links the first word of a key means: ``link2``, ``link[2]``, ``links``."""
         if word in ("links", "link*"):

@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from flexctl.model.friction import Friction, motor_ratio, sticking_faults
+from flexctl.model.friction import Friction, active_faults, motor_ratio, sticking_faults
 from flexctl.model.profile import TWIST, UNIFORM, Profile, Torsion, join_profiles, split_profiles
 from flexctl.model.record import (
     NOTHING,
@@ -270,6 +270,7 @@ def _link_faults(link: Link) -> Faults:
     yield from _revolute_faults(link) if link.joint == "revolute" else _prismatic_faults(link)
     if link.friction:
         yield from sticking_faults(link.friction, link.friction_ratio, link.limits.torque)
+        yield from active_faults(link.friction, link.friction_ratio, link.limits.rate)
     if link.flexible and not link.mass_per_length:
         got = 0 if "mass_per_length" in link.model_fields_set else NOTHING
         yield "mass_per_length", "more than 0, as the link bends", got

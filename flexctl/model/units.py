@@ -29,6 +29,8 @@ _LINK = {
     "flexible_joint.damping": "N m s/rad | N s/m",
     "friction.viscous": "N m s/rad | N s/m",
     "friction.coulomb": "N m | N",
+    "friction.sigma0": "N m/rad | N/m",
+    "friction.sigma1": "N m s/rad | N s/m",
     "friction.static": "N m | N",
     "friction.stribeck_velocity": "rad/s | m/s",
     "friction.smoothing_velocity": "rad/s | m/s",

@@ -16,7 +16,7 @@ import casadi as ca
 from flexctl.model import Arm
 from flexctl.plant.elimination import Elimination, eliminate
 from flexctl.plant.energies import Energies
-from flexctl.plant.friction import JointFriction
+from flexctl.plant.friction import Bristles, JointFriction
 from flexctl.plant.lagrange import Lagrange
 from flexctl.plant.recursion import Recursion
 
@@ -87,15 +87,39 @@ class Equations:
     @cached_property
     def forward(self) -> ca.SX:
         """Accelerations under the torques tau (n, 1)."""
-        exact = self.engine.forward_dynamics(*self._applied)
+        exact = self.engine.forward_dynamics(*self._applied(self.friction.force))
+        return exact + self._solved(self._wrong) if self.errors.numel() else exact
+
+    def _applied(self, friction: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Torques less the friction (n, 1) at the drives, and that on other joint rates (m, 1)."""
+        at_drives, m = self.B.T @ friction, self.tau.numel()
+        return self.tau - at_drives, (friction - self.B @ at_drives)[:m]
+
+    @cached_property
+    def push(self) -> ca.SX:
+        """Force (n, 1) of bristles on joints and rotors, which opposes the rates; symbols."""
+        return ca.SX.sym("push", self.q.numel())
+
+    @cached_property
+    def before(self) -> ca.SX:
+        """States (k, 1) of the bristles; symbols."""
+        return ca.SX.sym("before", len(self.arm.bristled_joints))
+
+    @cached_property
+    def c_w(self) -> ca.SX:
+        """Share of a step in the states of the bristles; see `JointFriction`."""
+        return ca.SX.sym("c_w")
+
+    @cached_property
+    def bristled(self) -> ca.SX:
+        """Accelerations under the torques tau and the force of bristles (n, 1)."""
+        exact = self.engine.forward_dynamics(*self._applied(self.friction.force + self.push))
         return exact + self._solved(self._wrong) if self.errors.numel() else exact
 
     @cached_property
-    def _applied(self) -> tuple[ca.SX, ca.SX]:
-        """Torques less the friction that opposes them, and that on other joint rates (m, 1)."""
-        at_drives = self.B.T @ self.friction.force
-        m = self.tau.numel()
-        return self.tau - at_drives, (self.friction.force - self.B @ at_drives)[:m]
+    def bristles(self) -> Bristles:
+        """Bristles whose states are before + c_w w'."""
+        return self.friction.bristles(self.before, self.c_w)
 
     @cached_property
     def c(self) -> ca.SX:

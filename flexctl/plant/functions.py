@@ -174,5 +174,17 @@ _TABLE: dict[str, tuple[str, dict[str, Callable[[Equations], ca.SX]]]] = {
         {"M": lambda e: e.M, "D": _damping_slope, "K": lambda e: e.tangent_stiffness},
     ),
     "dissipation": ("q v", {"dissipation": lambda e: ca.dot(e.v, e.D @ e.v + e.f)}),
+    "bristled_dynamics": ("q v tau push", {"a": lambda e: e.bristled}),
+    "bristles": (
+        "v before c_w",
+        {
+            "w": lambda e: e.bristles.w,
+            "w_rate": lambda e: e.bristles.w_rate,
+            "force": lambda e: e.bristles.force,
+            "slope": lambda e: e.bristles.slope,
+            "power": lambda e: e.bristles.power,
+            "energy": lambda e: e.bristles.energy,
+        },
+    ),
     "momentum": ("q v", {"momentum": _momentum, "force": _force}),
 }

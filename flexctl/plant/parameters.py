@@ -31,6 +31,7 @@ _Path = tuple[str | int, ...]  # attributes, keys and indices below a record
 
 _OF_JOINT = ("rotor_inertia", "stiffness", "damping")
 _OF_FRICTION = ("viscous", "coulomb", "static", "stribeck_velocity", "smoothing_velocity")
+_OF_FRICTION += ("sigma0", "sigma1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,7 +241,7 @@ def _require_possible_friction(arm: Arm) -> None:
 
 
 _ABOVE_ZERO = ("EI", "GJ", "stiffness", "rotor_inertia", "mass_per_length")
-_ABOVE_ZERO += ("stribeck_velocity", "smoothing_velocity")
+_ABOVE_ZERO += ("stribeck_velocity", "smoothing_velocity", "sigma0")
 
 
 def _require_possible(name: str, value: float) -> None:

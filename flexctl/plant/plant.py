@@ -296,7 +296,9 @@ class Plant(Summary):
 
         In addition to those that have a method here: "terms" (q, v) -> M, D + df/dv, d(c + k)/dq,
         each (n, n), and "dissipation" (q, v) -> v'(D v + f) [W], for implicit integrators, and
-        "momentum" (q, v) -> dT/dv, d(T - V)/dq - D v - f for the midpoint rule.
+        "momentum" (q, v) -> dT/dv, d(T - V)/dq - D v - f for the midpoint rule; for friction with
+        bristles "bristles" (v, before, c_w) and "bristled_dynamics" (q, v, tau, force) -> a, see
+        `friction`: all other functions leave out the force of bristles.
         """
         return share_functions(self.content, self._make_equations)
 

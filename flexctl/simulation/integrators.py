@@ -106,8 +106,8 @@ class InitialValueProblem:
 class Run:
     """Signals of a finished run at N times: q, v, a (n, N), tau (m, N), energies [J] (N,).
 
-    `z` are the states of the law (n_z, N); `saturated` is the time [s] that each
-    joint (m,) spent at its torque limit.
+    `stored` is the energy in bristles of friction. `z` are the states of the law (n_z, N);
+    `saturated` is the time [s] that each joint (m,) spent at its torque limit.
     """
 
     q: Array
@@ -117,6 +117,7 @@ class Run:
     z: Array
     supplied: Array
     dissipated: Array
+    stored: Array
     saturated: Array
     steps: int
     rejected: int

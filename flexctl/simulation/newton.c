@@ -26,6 +26,10 @@ static int factor(state_t *s, double c) {
   const casadi_int n = s->n, m = s->m;
   double *N = s->N;
   for (casadi_int i = 0; i < n * n; i++) N[i] = s->M[i] + c * (s->D[i] + c * s->K[i]);
+  if (s->n_b) {
+    evaluate_bristles(s, s->y0 + n, s->y0 + 2 * n + s->n_z, c);
+    for (casadi_int i = 0; i < n; i++) N[i + n * i] += c * s->steep[i];
+  }
   if (!s->p->held)
     for (casadi_int j = 0; j < n; j++)
       for (casadi_int i = 0; i < m; i++)

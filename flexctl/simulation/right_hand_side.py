@@ -30,6 +30,17 @@ from flexctl.plant import (
 
 RUN = ("reference", "law", "dissipation", "deflections")  # needed by every run
 _SIGNALS = {"forward_dynamics": 3, "reference": 2, "law": 7, "dissipation": 2, "deflections": 1}
+_BRISTLED = {"bristles": 3, "bristled_dynamics": 4}
+
+
+def n_bristles(loop: ClosedLoop) -> int:
+    """Return how many joints of the truth rub with bristles, each of which has a state."""
+    return len(loop.truth.arm.bristled_joints) if loop.truth.friction else 0
+
+
+def names_of_run(loop: ClosedLoop, others: Sequence[str]) -> tuple[str, ...]:
+    """Return the functions of a run by a method that needs some `others`."""
+    return (*RUN, *others, *(("bristles",) if n_bristles(loop) else ()))
 
 
 def build(loop: ClosedLoop, name: str) -> ca.Function:
@@ -125,7 +136,7 @@ def _with_numbers(function: ca.Function, numbers: Array, inputs: int) -> Callabl
 
 
 class Stretch:
-    """Right-hand side between two events: x = [q; v; z; supplied; dissipated].
+    """Right-hand side between two events: x = [q; v; z; w; supplied; dissipated].
 
     `phase` and the held `torque` (m,) change at the events.
     """
@@ -134,11 +145,12 @@ class Stretch:
         """Load the functions of a loop whose joints hold tau0 (m,)."""
         self.loop = loop
         self.n, self.m, self.n_z = loop.truth.n, loop.truth.m, loop.controller.n_state
+        self.n_w = n_bristles(loop)
         self.held = loop.controller.sample_time is not None
         self.torque, self.phase = np.array(tau0, dtype=float), 0.0
         self._call = {
             name: _with_numbers(load(loop, name), numbers_of(loop, name), inputs)
-            for name, inputs in _SIGNALS.items()
+            for name, inputs in (_SIGNALS | (_BRISTLED if self.n_w else {})).items()
         }
 
     def law(self, t: float, x: Array) -> tuple[Array, Array]:
@@ -168,9 +180,20 @@ class Stretch:
 
     def accelerations(self, t: float, x: Array) -> tuple[Array, Array, Array]:
         """Return a (n,), torques (m,) and integral rates (n_z,) at time t."""
-        n = self.n
+        q, v = np.split(x[: 2 * self.n], 2)
         tau, z_rate = (self.torque, np.zeros(self.n_z)) if self.held else self.law(t, x)
-        return np.asarray(self._call["forward_dynamics"](x[:n], x[n : 2 * n], tau)), tau, z_rate
+        if self.n_w:
+            push = self.bristles(x)[2]
+            return np.asarray(self._call["bristled_dynamics"](q, v, tau, push)), tau, z_rate
+        return np.asarray(self._call["forward_dynamics"](q, v, tau)), tau, z_rate
+
+    def bristles(self, x: Array) -> list[Array]:
+        """Results of the function of bristles in a state; all empty or zero without them."""
+        n, w = self.n, x[2 * self.n + self.n_z : -2]
+        if not self.n_w:
+            return [w, w, np.zeros(n), np.zeros(n), np.zeros(1), np.zeros(1)]
+        results = self._call["bristles"](x[n : 2 * n], w, np.zeros(1))
+        return [np.asarray(part).ravel() for part in results]
 
     def rate(self, t: float, x: Array) -> Array:
         """dx/dt."""
@@ -178,7 +201,8 @@ class Stretch:
         a, tau, z_rate = self.accelerations(t, x)
         supplied = tau @ v[list(self.loop.truth.drives)]
         dissipated = float(np.asarray(self._call["dissipation"](q, v))[0])
-        return np.concatenate([v, a, z_rate, [supplied, dissipated]])
+        _, w_rate, _, _, power, _ = self.bristles(x)
+        return np.concatenate([v, a, z_rate, w_rate, [supplied, dissipated + power[0]]])
 
     def slopes(self, x: Array) -> Array:
         """Slopes (lines,) [-] at the ends of the lines."""
@@ -210,7 +234,8 @@ class Signals:
     def __init__(self, stretch: Stretch, times: Array) -> None:
         """Allocate signals at `times` (N,) [s]."""
         self._stretch, self._times = stretch, times
-        self._x = np.zeros((2 * stretch.n + stretch.n_z + 2, len(times)))
+        self._x = np.zeros((2 * stretch.n + stretch.n_z + stretch.n_w + 2, len(times)))
+        self._stored = np.zeros(len(times))
         self._a, self._tau = np.zeros((stretch.n, len(times))), np.zeros((stretch.m, len(times)))
         self._next = 0
 
@@ -221,6 +246,7 @@ class Signals:
             x = solution(t)
             self._x[:, k] = x
             self._a[:, k], self._tau[:, k], _ = self._stretch.accelerations(t, x)
+            self._stored[k] = self._stretch.bristles(x)[-1][0]
             self._next += 1
 
     def all(self) -> dict[str, Array]:
@@ -229,6 +255,6 @@ class Signals:
         at_limit = np.abs(self._tau) >= limit[:, None] * (1 - 1e-12)
         saturated = np.trapezoid(at_limit.astype(float), self._times, axis=1)
         states = {"q": self._x[:n], "v": self._x[n : 2 * n], "a": self._a, "tau": self._tau}
-        states["z"] = self._x[2 * n : -2]
-        energies = {"supplied": self._x[-2], "dissipated": self._x[-1]}
+        states["z"] = self._x[2 * n : 2 * n + self._stretch.n_z]
+        energies = {"supplied": self._x[-2], "dissipated": self._x[-1], "stored": self._stored}
         return {**states, **energies, "saturated": saturated}

@@ -26,7 +26,7 @@ from flexctl.simulation.integrators import (
     Tolerance,
     check_integration,
 )
-from flexctl.simulation.right_hand_side import Stretch, evaluate_columns
+from flexctl.simulation.right_hand_side import Stretch, evaluate_columns, n_bristles
 from flexctl.simulation.scipy_sundials import run_multistep, run_scipy
 from flexctl.simulation.step_size import (
     EASY_STEPS,
@@ -224,10 +224,10 @@ def _integrate(given: InitialValueProblem, name: str, step: float | None) -> Run
             f"integrator: expected one of {AUTO}, {able}, as {whose}, whose states are as fast as "
             f"the arm, got {name}"
         )
-    if loop.truth.arm.dry_joints and not method.implicit:
-        able, rate = _able_with_friction(loop), fastest_friction(loop, given.start[0])
+    if loop.truth.arm.dry_joints and name not in (able := _able_with_friction(loop)):
+        rate = fastest_friction(loop, given.start[0])
         raise InputError(
-            f"integrator: expected one of {AUTO}, {able}, as smoothed friction decays at "
+            f"integrator: expected one of {AUTO}, {', '.join(able)}, as friction has rates of "
             f"{rate:.3g} 1/s where a joint sticks, got {name}"
         )
     if method.number is None:
@@ -260,7 +260,7 @@ def _integrate_well(given: InitialValueProblem) -> Run | RunFailure:
             return run
         ended = _why_not(loop, run, most)
         if isinstance(run, Run) and not ended:
-            words = _choice(name, why, turned, failed)
+            words = _choice(loop, name, why, turned, failed)
             return replace(run, integrator=f"{run.integrator} ({words})")
         failed[name] = f"{name} {ended}"
     return _furthest(list(runs.values()), " and ".join(runs))
@@ -314,18 +314,24 @@ def attempts(
     return list(dict.fromkeys(tried))
 
 
-def _able_with_friction(loop: ClosedLoop) -> str:
-    """Return the integrators that a loop with smoothed friction can take, in words."""
-    fast = loop.controller.moves_fast
-    names = [
-        name for name, own in INTEGRATORS.items() if own.implicit and (own.observes or not fast)
+def _able_with_friction(loop: ClosedLoop) -> list[str]:
+    """Return the integrators that a loop with dry friction can take.
+
+    They are implicit; the midpoint rule has no states of bristles.
+    """
+    fast, bristles = loop.controller.moves_fast, n_bristles(loop)
+    return [
+        name
+        for name, own in INTEGRATORS.items()
+        if own.implicit and (own.observes or not fast) and not (bristles and name == "midpoint")
     ]
-    return ", ".join(names)
 
 
-def _choice(name: str, why: str, turned: int, failed: Mapping[str, str]) -> str:
+def _choice(loop: ClosedLoop, name: str, why: str, turned: int, failed: Mapping[str, str]) -> str:
     """Explain why an integrator was chosen, and how the others that were tried ended."""
     reason = f"chosen as the explicit method would require {turned} steps for its fastest mode"
+    if loop.truth.arm.dry_joints:
+        reason = "chosen as joints have dry friction"
     if failed:
         return f"{reason}, and {', '.join(failed.values())}"
     return why if name == "explicit" else reason

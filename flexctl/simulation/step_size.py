@@ -121,13 +121,33 @@ def _poles(
 
 
 def fastest_friction(loop: ClosedLoop, q: Array) -> float:
-    """Return the fastest decay [1/s] that dry friction alone causes at rest at q (n,).
+    """Return the fastest rate [1/s] that dry friction alone causes at coordinates q (n,).
 
-    The slope g(0)/v_s over the effective inertia: eigenvalues of M a + df/dv v = 0.
+    Of smoothed friction the decay g(0)/(v_s J) at rest, J being the effective inertia: eigenvalues
+    of M a + df/dv v = 0. Of bristles the frequency sqrt(sigma0/J) of a joint that sticks, and the
+    decay sigma0 |v|/g of the bristles at the fastest desired rate.
     """
     M, D, _ = evaluate_columns(loop, "terms", q[:, None], np.zeros((len(q), 1)))
     slope = D - loop.truth.damping(q)
-    return float(np.abs(np.linalg.eigvals(np.linalg.solve(M, slope))).max())
+    decays = np.abs(np.linalg.eigvals(np.linalg.solve(M, slope)))
+    return float(max(decays.max(), _fastest_bristle(loop, M)))
+
+
+def _fastest_bristle(loop: ClosedLoop, M: Array) -> float:
+    truth, motion = loop.truth, loop.controller.reference
+    stiffness, fastest = np.zeros(len(M)), 0.0
+    times = np.linspace(0.0, motion.duration, 101)
+    rates = np.abs(motion.sample(times)[1]).max(axis=1)
+    for j in truth.arm.bristled_joints:
+        friction, ratio = truth.arm.links[j].friction, truth.arm.links[j].friction_ratio
+        if friction is None or friction.sigma0 is None:
+            continue
+        row = truth.drives[j] if friction.side == "motor" else j
+        stiffness[row] += ratio**2 * friction.sigma0
+        v = float(ratio * rates[j])
+        fastest = max(fastest, friction.sigma0 * v / float(friction.level(v)))
+    swings = np.linalg.eigvals(np.linalg.solve(M, np.diag(stiffness)))
+    return max(fastest, float(np.sqrt(np.abs(swings).max())))
 
 
 def count_turns(poles: ComplexArray, events: Sequence[Event]) -> int:

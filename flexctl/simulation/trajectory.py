@@ -23,8 +23,8 @@ _NOTHING = 1e-15  # J
 class EnergyAccount:
     """Energies along a run [J], each (N,): kinetic + strain + potential = supplied - dissipated.
 
-    Kinetic, strain and potential energy are absolute; `residual` is their gain since the first
-    sample minus supplied - dissipated, zero in an exact run.
+    Kinetic, strain (with bristles of friction) and potential energy are absolute; `residual` is
+    their gain since the first sample minus supplied - dissipated, zero in an exact run.
     """
 
     kinetic: Array
@@ -182,7 +182,7 @@ def record_run(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) ->
         evaluate_columns(loop, "tip", q)[0]
         for q in (run.q, truth.straight(desired), at_rest[:, None])
     )
-    own = {k: x for k, x in vars(run).items() if k not in ("supplied", "dissipated")}
+    own = {k: x for k, x in vars(run).items() if k not in ("supplied", "dissipated", "stored")}
     return Trajectory(
         **own,
         t=times,
@@ -208,7 +208,7 @@ def energy_account(loop: ClosedLoop, run: Run) -> EnergyAccount:
     kinetic, strain, gravity = evaluate_columns(loop, "energies", run.q, run.v)
     return EnergyAccount(
         kinetic=kinetic[0],
-        strain=strain[0],
+        strain=strain[0] + run.stored,
         potential=gravity[0],
         supplied=run.supplied,
         dissipated=run.dissipated,

@@ -52,7 +52,7 @@ def witness(friction, loop, times):
     for a, b in itertools.pairwise(ends):
         own = times[(times > a) & (times <= b)] if a else times[times <= b]
         done = scipy.integrate.solve_ivp(
-            rate, (a, b), x, "Radau", t_eval=[*own[own < b], b], rtol=1e-9, atol=1e-12
+            rate, (a, b), x, "Radau", t_eval=[*own[own < b], b], rtol=1e-8, atol=1e-11
         )
         found.append(done.y)
         x = done.y[:, -1]
@@ -194,7 +194,7 @@ def test_a_flexible_joint_rubs_on_either_side(make, side):
         on_motor, on_link = (force, 0.0) if side == "motor" else (0.0, force)
         return [w, u, (drive - on_link) / J, (tau - drive - on_motor) / (gear**2 * I_r)]
 
-    done = scipy.integrate.solve_ivp(rate, (0, 0.5), np.zeros(4), "Radau", rtol=1e-9, atol=1e-11)
+    done = scipy.integrate.solve_ivp(rate, (0, 0.5), np.zeros(4), "Radau", rtol=1e-8, atol=1e-10)
     run = simulate(loop, times=np.array([0.5]), tolerance=TOLERANCE)
     np.testing.assert_allclose(run.q[:, 0], done.y[:2, -1], atol=2e-7)
     np.testing.assert_allclose(run.v[:, 0], done.y[2:, -1], atol=2e-6)
