@@ -34,6 +34,8 @@ def _creeps(truth: Plant, j: int, final: Array) -> str:
     """Say that a joint creeps where its friction should hold it, how fast, and when it breaks."""
     link, joint = truth.arm.links[j], truth.joints[j]
     friction, ratio = link.friction or Friction(), link.friction_ratio
+    if friction.model == "events":
+        return f"friction of {joint} is by events: the joint slips, or sticks without any creep"
     unit = "m/s" if link.joint == "prismatic" else "rad/s"
     half = friction.creep(friction.breakaway / 2) / ratio
     weight = abs(float(holding_torque(truth, final)[j])) / ratio

@@ -10,7 +10,7 @@ import numpy as np
 
 from flexctl.model.record import NOTHING, Faults, NonNegative, Positive, Record
 
-FrictionModel = Literal["smoothed", "lugre"]
+FrictionModel = Literal["smoothed", "events", "lugre"]
 Side = Literal["motor", "link"]
 
 
@@ -21,6 +21,7 @@ class Friction(Record):
     `static` friction F_s (by default F_c) and the `stribeck_velocity` v_S; the smooth step of
     `smoothing_velocity` v_s is in place of a sign. Model "lugre" [CanudasDeWit95] has a bristle z
     instead: F = sigma0 z + sigma1 z' + viscous v with z' = v - sigma0 sqrt(v^2 + v_s^2) z/g(v).
+    Model "events" smooths nothing: the joint sticks, or slips with F = viscous v + g(v) sign(v).
 
     `viscous`, `sigma1` [N m s/rad or N s/m], `sigma0` [N m/rad or N/m], `coulomb`, `static` [N m or
     N], velocities [rad/s or m/s]. `side`: on the rotor of a flexible joint, all in units of its
@@ -62,7 +63,7 @@ class Friction(Record):
     @property
     def reached(self) -> float:
         """Largest steady force [N m or N]: what smoothed friction holds at most."""
-        if not self.drops:
+        if not self.drops or self.model == "events":
             return float(self.breakaway)
         farthest = 8 * self.smoothing_velocity + 2 * (self.stribeck_velocity or 0.0)
         rates = np.geomspace(1e-4, 1.0, 4001) * farthest
@@ -77,8 +78,8 @@ class Friction(Record):
         Stribeck velocity; infinite for a load that is not carried.
         """
         share = abs(load) / self.breakaway if self.dry else math.inf
-        if share >= 1:
-            return math.inf
+        if share >= 1 or self.model == "events":
+            return math.inf if share >= 1 else 0.0
         bristled = self.model == "lugre"
         rounded = share / math.sqrt(1 - share**2) if bristled else math.atanh(share)
         return self.smoothing_velocity * rounded
@@ -122,7 +123,10 @@ def friction_faults(friction: Friction) -> Faults:
         yield "sigma0", 'a value, as model is "lugre"', NOTHING
     if model == "lugre" and not friction.dry:
         yield "coulomb", 'more than 0, as model is "lugre"', friction.coulomb
-    if friction.drops and fast is not None and slow >= fast:
+    sticks = friction.model == "events"
+    if sticks and "smoothing_velocity" in friction.model_fields_set:
+        yield "smoothing_velocity", 'no such key, as model is "events"', slow
+    if friction.drops and fast is not None and slow >= fast and not sticks:
         expected = f"less than stribeck_velocity ({fast:g}), before which friction builds up"
         yield "smoothing_velocity", expected, slow
 

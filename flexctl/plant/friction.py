@@ -35,6 +35,11 @@ class _Rubbing:
         """Damping ratio^2 viscous of the coordinate [N m s/rad or N s/m]."""
         return ca.SX(self.ratio**2 * self.data.viscous)
 
+    @property
+    def stiffness(self) -> ca.SX:
+        """Stiffness sigma0 of its bristles [N m/rad or N/m]."""
+        return ca.SX(0.0 if self.data.sigma0 is None else self.data.sigma0)
+
     def dry(self, rate: ca.SX) -> ca.SX:
         """Force of the rest, ratio g(v) tanh(v/v_s) at v = ratio rate [N m or N]."""
         v = self.ratio * rate
@@ -43,11 +48,11 @@ class _Rubbing:
     def bristle(self, rate: ca.SX, before: ca.SX, c: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
         """Return the state w of a bristle, its rate w', and its force [N m or N]."""
         data, v = self.data, self.ratio * rate
-        s = data.sigma0 * ca.sqrt(v**2 + data.smoothing_velocity**2) / data.level(v, ca.exp)
+        s = self.stiffness * ca.sqrt(v**2 + data.smoothing_velocity**2) / data.level(v, ca.exp)
         w = (before + c * v) / (1 + c * s)
         w_rate = v - s * w
         sigma1 = 0.0 if data.sigma1 is None else data.sigma1
-        return w, w_rate, self.ratio * (data.sigma0 * w + sigma1 * w_rate)
+        return w, w_rate, self.ratio * (self.stiffness * w + sigma1 * w_rate)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,9 +130,9 @@ class JointFriction:
             w, w_rate, own_force = own.bristle(self.v[own.row], before[k], c)
             parts.append((w, w_rate))
             force[own.row] += own_force
-            stored = own.data.sigma0 * w * w_rate
+            stored = own.stiffness * w * w_rate
             power += self.v[own.row] * own_force - stored
-            energy += own.data.sigma0 * w**2 / 2
+            energy += own.stiffness * w**2 / 2
         ws, rates = zip(*parts, strict=True) if parts else ((), ())
         return Bristles(
             w=ca.vertcat(ca.SX(0, 1), *ws),

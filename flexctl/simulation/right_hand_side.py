@@ -10,7 +10,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import casadi as ca
 import numpy as np
@@ -31,6 +31,24 @@ from flexctl.plant import (
 RUN = ("reference", "law", "dissipation", "deflections")  # needed by every run
 _SIGNALS = {"forward_dynamics": 3, "reference": 2, "law": 7, "dissipation": 2, "deflections": 1}
 _BRISTLED = {"bristles": 3, "bristled_dynamics": 4}
+
+
+class Sampled(Protocol):
+    """What signals are sampled from: `Stretch`, or its motion with joints that stick."""
+
+    n: int
+    m: int
+    n_z: int
+    n_w: int
+    loop: ClosedLoop
+
+    def accelerations(self, t: float, x: Array) -> tuple[Array, Array, Array]:
+        """Return a (n,), torques (m,) and integral rates (n_z,) at time t."""
+        ...
+
+    def bristles(self, x: Array) -> list[Array]:
+        """Results of the function of bristles in a state."""
+        ...
 
 
 def n_bristles(loop: ClosedLoop) -> int:
@@ -146,11 +164,12 @@ class Stretch:
         self.loop = loop
         self.n, self.m, self.n_z = loop.truth.n, loop.truth.m, loop.controller.n_state
         self.n_w = n_bristles(loop)
+        self._pushed = bool(self.n_w or loop.truth.arm.sticking_joints)
         self.held = loop.controller.sample_time is not None
         self.torque, self.phase = np.array(tau0, dtype=float), 0.0
         self._call = {
             name: _with_numbers(load(loop, name), numbers_of(loop, name), inputs)
-            for name, inputs in (_SIGNALS | (_BRISTLED if self.n_w else {})).items()
+            for name, inputs in (_SIGNALS | (_BRISTLED if self._pushed else {})).items()
         }
 
     def law(self, t: float, x: Array) -> tuple[Array, Array]:
@@ -180,12 +199,16 @@ class Stretch:
 
     def accelerations(self, t: float, x: Array) -> tuple[Array, Array, Array]:
         """Return a (n,), torques (m,) and integral rates (n_z,) at time t."""
+        return self.pushed(t, x, None)
+
+    def pushed(self, t: float, x: Array, push: Array | None) -> tuple[Array, Array, Array]:
+        """Return the same with a further force (n,) that opposes the rates of the joints."""
         q, v = np.split(x[: 2 * self.n], 2)
         tau, z_rate = (self.torque, np.zeros(self.n_z)) if self.held else self.law(t, x)
-        if self.n_w:
-            push = self.bristles(x)[2]
-            return np.asarray(self._call["bristled_dynamics"](q, v, tau, push)), tau, z_rate
-        return np.asarray(self._call["forward_dynamics"](q, v, tau)), tau, z_rate
+        if push is None and not self.n_w:
+            return np.asarray(self._call["forward_dynamics"](q, v, tau)), tau, z_rate
+        push = self.bristles(x)[2] + (0.0 if push is None else push)
+        return np.asarray(self._call["bristled_dynamics"](q, v, tau, push)), tau, z_rate
 
     def bristles(self, x: Array) -> list[Array]:
         """Results of the function of bristles in a state; all empty or zero without them."""
@@ -197,12 +220,16 @@ class Stretch:
 
     def rate(self, t: float, x: Array) -> Array:
         """dx/dt."""
+        return self.complete(x, *self.accelerations(t, x), 0.0)
+
+    def complete(self, x: Array, a: Array, tau: Array, z_rate: Array, taken: float) -> Array:
+        """dx/dt from accelerations, torques, rates of the law and a further power taken [W]."""
         q, v = np.split(x[: 2 * self.n], 2)
-        a, tau, z_rate = self.accelerations(t, x)
         supplied = tau @ v[list(self.loop.truth.drives)]
         dissipated = float(np.asarray(self._call["dissipation"](q, v))[0])
         _, w_rate, _, _, power, _ = self.bristles(x)
-        return np.concatenate([v, a, z_rate, w_rate, [supplied, dissipated + power[0]]])
+        powers = [supplied, dissipated + power[0] + taken]
+        return np.concatenate([v, a, z_rate, w_rate, powers])
 
     def slopes(self, x: Array) -> Array:
         """Slopes (lines,) [-] at the ends of the lines."""
@@ -231,7 +258,7 @@ class Stretch:
 class Signals:
     """Signals at the sampling times, filled stretch by stretch."""
 
-    def __init__(self, stretch: Stretch, times: Array) -> None:
+    def __init__(self, stretch: Sampled, times: Array) -> None:
         """Allocate signals at `times` (N,) [s]."""
         self._stretch, self._times = stretch, times
         self._x = np.zeros((2 * stretch.n + stretch.n_z + stretch.n_w + 2, len(times)))

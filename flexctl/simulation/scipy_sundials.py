@@ -38,7 +38,7 @@ from flexctl.simulation.right_hand_side import (
 )
 
 _PER_STEP = 12  # evaluations of the right-hand side in a step of SciPy's methods
-_SCIPY = {
+SCIPY = {
     "esdirk": ("Radau", "Radau IIA of order 5 (SciPy)"),
     "explicit": ("DOP853", "Dormand-Prince 8(5,3) (SciPy)"),
 }
@@ -91,18 +91,15 @@ def run_scipy(given: InitialValueProblem, name: str) -> Run | RunFailure:
 
     Raises InputError when the integrator of this name exists in C only.
     """
-    if name not in _SCIPY:
+    if name not in SCIPY:
         raise InputError(
             f"integrator: {name} expected a C compiler (see FLEXCTL_CC), got none; "
-            f"{', '.join(_SCIPY)}, adams and bdf run without"
+            f"{', '.join(SCIPY)}, adams and bdf run without"
         )
-    method, words = _SCIPY[name]
+    method, words = SCIPY[name]
     stretch = Stretch(given.loop, given.start[2])
-    law, tolerance = given.loop.controller, given.tolerance
-    kinds = [tolerance.position, tolerance.rate] * 2 + [tolerance.position]
-    n_z, n_hat = law.n_state, law.n_estimated
-    sizes = [stretch.n, stretch.n, n_z - n_hat, n_hat, stretch.n_w + 2]
-    options = {"method": method, "rtol": tolerance.relative, "atol": np.repeat(kinds, sizes)}
+    tolerance = given.tolerance
+    options = {"method": method, **scipy_tolerances(stretch, tolerance)}
     limit = _PER_STEP * tolerance.max_steps
 
     def solve(begin: float, end: float, x: Array, evaluations: int) -> _Solved | RunFailure:
@@ -114,6 +111,15 @@ def run_scipy(given: InitialValueProblem, name: str) -> Run | RunFailure:
 
     integrator = f"{words}, functions in the CasADi virtual machine"
     return _run(given, stretch, integrator, solve)
+
+
+def scipy_tolerances(stretch: Stretch, tolerance: Tolerance) -> dict[str, Any]:
+    """Return relative and absolute tolerances of the states of a stretch, as SciPy takes them."""
+    law = stretch.loop.controller
+    kinds = [tolerance.position, tolerance.rate] * 2 + [tolerance.position]
+    n_z, n_hat = law.n_state, law.n_estimated
+    sizes = [stretch.n, stretch.n, n_z - n_hat, n_hat, stretch.n_w + 2]
+    return {"rtol": tolerance.relative, "atol": np.repeat(kinds, sizes)}
 
 
 class _OutOfStepsError(Exception):

@@ -38,6 +38,7 @@ from flexctl.simulation.step_size import (
     poles_at_rest,
     require_stable_step,
 )
+from flexctl.simulation.stick_slip import run_with_events
 from flexctl.simulation.trajectory import Trajectory, energy_account, record_run
 
 DEFAULT_SAMPLES = 1001
@@ -217,7 +218,8 @@ def _integrate(given: InitialValueProblem, name: str, step: float | None) -> Run
     if name == AUTO:
         return _integrate_well(given)
     loop, method = given.loop, INTEGRATORS[name]
-    if loop.controller.moves_fast and not method.observes:
+    by_events = bool(loop.truth.arm.sticking_joints)
+    if loop.controller.moves_fast and not method.observes and not by_events:
         able = ", ".join(key for key, other in INTEGRATORS.items() if other.observes)
         whose = "there is an observer" if loop.controller.observer else "there is an external law"
         raise InputError(
@@ -230,6 +232,8 @@ def _integrate(given: InitialValueProblem, name: str, step: float | None) -> Run
             f"integrator: expected one of {AUTO}, {', '.join(able)}, as friction has rates of "
             f"{rate:.3g} 1/s where a joint sticks, got {name}"
         )
+    if loop.truth.arm.sticking_joints:
+        return run_with_events(given, name)
     if method.number is None:
         return run_multistep(given, name, method)
     driver = compiled_driver(loop, method)
@@ -299,6 +303,10 @@ def attempts(
     explicit method, as poles of H-infinity controllers may be, BDF is used. Smoothed friction is
     for implicit methods alone.
     """
+    if loop.truth.arm.sticking_joints:
+        smooth = loop.truth.arm.sticking_joints == loop.truth.arm.dry_joints
+        order = ("explicit", "esdirk") if smooth and turned <= EASY_STEPS else ("esdirk",)
+        return [(name, max_steps) for name in order]
     if loop.truth.arm.dry_joints:
         order = ("bdf",) if loop.controller.moves_fast else ("esdirk", "bdf")
         return [(name, max_steps) for name in order]
@@ -317,9 +325,12 @@ def attempts(
 def _able_with_friction(loop: ClosedLoop) -> list[str]:
     """Return the integrators that a loop with dry friction can take.
 
-    They are implicit; the midpoint rule has no states of bristles.
+    They are implicit; the midpoint rule has no states of bristles. Where joints slip and stick by
+    events the names stand for methods of SciPy.
     """
-    fast, bristles = loop.controller.moves_fast, n_bristles(loop)
+    fast, bristles, arm = loop.controller.moves_fast, n_bristles(loop), loop.truth.arm
+    if arm.sticking_joints:
+        return ["esdirk", "explicit"] if arm.sticking_joints == arm.dry_joints else ["esdirk"]
     return [
         name
         for name, own in INTEGRATORS.items()
