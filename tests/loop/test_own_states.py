@@ -18,8 +18,8 @@ LAG = 60.0  # rad/s
 EARTH = (0.0, -9.81, 0.0)
 
 
-@pytest.fixture
-def lagging(monkeypatch):
+@pytest.fixture(autouse=True)
+def _lagging(monkeypatch):
     """Put a lag between every law and the joints: z' = LAG (tau - z), the torque is z."""
     plain = making.law_of_method
 
@@ -56,7 +56,7 @@ def close(make, integral=None, **tables):
     return make["close"](make["two-link"](EARTH, EI=40.0), design)
 
 
-def test_integrals_come_first_then_own_states_then_the_estimate(make, lagging):
+def test_integrals_come_first_then_own_states_then_the_estimate(make):
     tables = {"loop": {"measures": ["encoder", "tachometer"]}}
     design = make["design"](
         [-1.0, 0.4], [-0.6, 0.8], gains={"Gp": [60.0], "Gv": [12.0], "Gi": [5.0]}, **tables
@@ -77,7 +77,7 @@ def test_integrals_come_first_then_own_states_then_the_estimate(make, lagging):
 
 
 @pytest.mark.parametrize("observed", [False, True])
-def test_a_run_begins_without_a_bump(make, lagging, observed):
+def test_a_run_begins_without_a_bump(make, observed):
     # a rigid arm: gravity is fed forward exactly, so that it must not move at all
     loop = {"measures": ["encoder", "tachometer"]} if observed else {}
     method, start = "decoupling" if observed else "joint-pd", [-1.0, 0.4]
@@ -90,7 +90,7 @@ def test_a_run_begins_without_a_bump(make, lagging, observed):
 
 @pytest.mark.parametrize("compiler", ["", "none"])
 @pytest.mark.parametrize("integrator", ["auto", "explicit", "rk4", "bdf", "adams"])
-def test_runs_are_those_of_scipy(make, lagging, stepper, monkeypatch, integrator, compiler):
+def test_runs_are_those_of_scipy(make, stepper, monkeypatch, integrator, compiler):
     if compiler == "none" and integrator in ("rk4", "auto"):
         pytest.skip("needs a compiler, or is explicit")
     monkeypatch.setenv("FLEXCTL_CC", compiler)
@@ -104,13 +104,13 @@ def test_runs_are_those_of_scipy(make, lagging, stepper, monkeypatch, integrator
 
 
 @pytest.mark.parametrize("integrator", ["esdirk", "midpoint"])
-def test_an_integrator_that_cannot_follow_own_states_is_refused(make, lagging, integrator):
+def test_an_integrator_that_cannot_follow_own_states_is_refused(make, integrator):
     options = {"step": 1e-4} if integrator == "midpoint" else {}
     with pytest.raises(InputError, match=r"states of its own \(lag of joint1\).*got " + integrator):
         simulate(close(make), integrator=integrator, **options)
 
 
-def test_own_states_rest_where_the_loop_does(make, lagging):
+def test_own_states_rest_where_the_loop_does(make):
     loop = close(make, integral=[20.0, 10.0])
     rest = find_loop_equilibrium(loop, np.array([-0.6, 0.8]), 0.0)
     np.testing.assert_allclose(rest.offset, 0, atol=1e-10)  # by the integrals
@@ -120,14 +120,14 @@ def test_own_states_rest_where_the_loop_does(make, lagging):
     np.testing.assert_allclose(force, 0, atol=1e-9)
 
 
-def test_integrals_are_set_behind_own_states_too(make, lagging):
+def test_integrals_are_set_behind_own_states_too(make):
     loop = close(make, integral=[20.0, 10.0])
     rest = find_loop_equilibrium(loop, np.array([-0.6, 0.8]), 0.0)
     moved = replace(rest, z=rest.z - np.array([0.1, 0.2, 3.0, -1.0]))
     np.testing.assert_allclose(set_integrals(loop, moved, 0.0).z, rest.z, rtol=1e-8)
 
 
-def test_the_linear_loop_is_that_of_the_lag_written_down(make, lagging):
+def test_the_linear_loop_is_that_of_the_lag_written_down(make):
     loop = close(make)
     linear = linearise_loop(loop, np.array([-0.6, 0.8]), 0.0)
     n, plant = loop.truth.n, linear.plant
@@ -138,7 +138,7 @@ def test_the_linear_loop_is_that_of_the_lag_written_down(make, lagging):
     np.testing.assert_allclose(np.sort_complex(linear.poles), expected, rtol=1e-6)
 
 
-def test_own_states_begin_at_the_torque_of_the_plain_law(make, lagging):
+def test_own_states_begin_at_the_torque_of_the_plain_law(make):
     controller = close(make).controller
     plant, start = controller.plant, controller.reference.start
     z = controller.initial_state(plant.straight(start), np.zeros(plant.n))
