@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback
+from flexctl.control.filters import filtered_law
 from flexctl.control.laws import (
     ExternalLaw,
     Recipe,
@@ -519,6 +520,8 @@ def design_on(plant: Plant, design: Design) -> Controller:
     reference = make_reference(design)
     _require_possible_rates(arm, design, reference)
     parts, observer, unlimited = law_of_method(plant, design, reference), None, None
+    if design.filters:
+        parts = filtered_law(plant, parts, design, reference)
     if design.instruments:
         observer, limits = design_observer(plant.nominal, design, reference), torque_limits(arm)
         if np.isfinite(limits).any():

@@ -20,7 +20,7 @@ from flexctl.errors import InputError
 from flexctl.loop.events import JUMP
 from flexctl.loop.measurement import Measurement, make_measurement, measure_signals
 from flexctl.loop.setup import default_truth
-from flexctl.model import DESIGN_TABLES, Arm, BasisChoice, load_model, pick_basis
+from flexctl.model import Arm, BasisChoice, is_of_design, load_model, pick_basis
 from flexctl.plant import (
     STIFFNESS_ERROR,
     Plant,
@@ -129,7 +129,7 @@ class ClosedLoop(Summary):
         of_design, of_plant = dict[str, ArrayLike](), dict[str, ArrayLike]()
         for key, x in values.items():
             if key not in of_truth:
-                (of_design if key.split(".")[0] in DESIGN_TABLES else of_plant)[key] = x
+                (of_design if is_of_design(key) else of_plant)[key] = x
         own = {key: x for key, x in of_plant.items() if not is_stiffness_error(key)}
         own |= {key.removeprefix(_OF_TRUTH): x for key, x in of_truth.items()}
         truth = self.truth.at(own) if own else self.truth

@@ -14,7 +14,7 @@ from flexctl.model.changed_arm import (
 from flexctl.model.chosen_gains import CHOSEN_GAINS, set_aside, with_values
 from flexctl.model.compatibility import check_design
 from flexctl.model.controller_matrices import load_matrices
-from flexctl.model.design import Design, Reference
+from flexctl.model.design import Design, Loop, Reference, below_nyquist
 from flexctl.model.design_writing import design_text
 from flexctl.model.files import (
     drafts,
@@ -25,6 +25,7 @@ from flexctl.model.files import (
     replacing_file,
     write_sealed,
 )
+from flexctl.model.filters import Filter
 from flexctl.model.law import (
     INSTRUMENTS,
     FastLoop,
@@ -56,6 +57,7 @@ from flexctl.model.settings import (
     apply_settings,
     design_value,
     has_number,
+    is_of_design,
     only_number,
     scaled,
     setting_value,
@@ -79,10 +81,12 @@ __all__ = [
     "Entry",
     "FastLoop",
     "FastWeights",
+    "Filter",
     "FixedDamping",
     "FlexibleJoint",
     "Gains",
     "Link",
+    "Loop",
     "MissingOptionError",
     "Noise",
     "ObserverChoice",
@@ -97,6 +101,7 @@ __all__ = [
     "TuneChoice",
     "Unquoted",
     "apply_settings",
+    "below_nyquist",
     "build",
     "build_file",
     "check_design",
@@ -106,6 +111,7 @@ __all__ = [
     "find_method",
     "has_number",
     "in_one_line",
+    "is_of_design",
     "list_designs",
     "list_models",
     "load_design",

@@ -21,6 +21,7 @@ from flexctl.plant.library_cache import (
     source_digest,
     why_not_compiled,
 )
+from flexctl.plant.line_modes import line_modes
 from flexctl.plant.linearisation import LinearPlant, linear_model, linearise
 from flexctl.plant.modal_analysis import (
     LOAD_TERMS,
@@ -73,6 +74,7 @@ __all__ = [
     "is_stiffness_error",
     "kept_shape_error",
     "known_numbers",
+    "line_modes",
     "linear_model",
     "linearise",
     "load_in_units",
