@@ -40,8 +40,8 @@ from flexctl.model.record import (
 from flexctl.model.tune_choice import TuneChoice
 
 _OPEN = ("feedforward", "torque")
-_WITH_SECOND_LOOP = ("decoupling", "composite")
-_WITHOUT_GAINS = (*_OPEN, "state-space")
+_WITH_SECOND_LOOP = ("decoupling", "composite", "lqg")
+_WITHOUT_GAINS = (*_OPEN, "state-space", "lqg")
 _WITHOUT_OBSERVER = {
     "feedforward": "measures nothing",
     "torque": "measures nothing",
@@ -274,7 +274,7 @@ class Design(FileRecord):
     @property
     def follows_path(self) -> bool:
         """Whether a second loop acts all along the path, in place of joint gains and fast loop."""
-        return bool(self.second_loop and self.second_loop.schedule)
+        return bool(self.second_loop and (self.second_loop.schedule or self.method == "lqg"))
 
     @property
     def slow_angle(self) -> SlowAngle:
@@ -367,8 +367,13 @@ class Design(FileRecord):
 
     def _second_loop_faults(self) -> Faults:
         if self.second_loop and self.method not in _WITH_SECOND_LOOP:
-            expected = "no such table, as method is neither decoupling nor composite"
+            expected = "no such table, as method is none of decoupling, composite and lqg"
             yield "second_loop", expected, self.second_loop.table()
+        if self.method == "lqg" and not self.second_loop:
+            yield "second_loop", "a table, as method is lqg", NOTHING
+        if self.method == "lqg" and self.second_loop and self.second_loop.switch:
+            expected = "no such key, as the loop of lqg acts from the start"
+            yield "second_loop.switch", expected, self.second_loop.switch.table()
         if self.second_loop and not self.reference.rests:
             expected = f"no such table, as the reference ({self.reference.kind}) never rests"
             yield "second_loop", expected, self.second_loop.table()
