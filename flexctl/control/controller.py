@@ -29,6 +29,7 @@ from flexctl.control.method_law import law_of_method
 from flexctl.control.observer import Observer, design_observer, observed_law
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.saturation import torque_limits
+from flexctl.control.shaped_reference import shape_reference
 from flexctl.errors import InputError
 from flexctl.model import (
     CHOSEN_GAINS,
@@ -52,7 +53,7 @@ from flexctl.plant import (
     is_stiffness_error,
     nonzero_numbers,
 )
-from flexctl.records import Summary
+from flexctl.records import Summary, plain
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -468,7 +469,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
     """
     arm = plant.arm
     check_design(arm, design)
-    reference = make_reference(design)
+    reference = shape_reference(make_reference(design), design, plant.nominal)
     _require_possible_rates(arm, design, reference)
     parts, observer, unlimited = law_of_method(plant, design, reference), None, None
     if design.instruments:
@@ -477,6 +478,8 @@ def design_on(plant: Plant, design: Design) -> Controller:
             unlimited = observed_law(plant, parts, observer, np.full(plant.m, np.inf)).law
         parts = observed_law(plant, parts, observer, limits)
     assumptions = parts.assumptions
+    if reference.shaper:
+        assumptions += (reference.shaper.assumption,)
     if not _names(design, arm):
         assumptions += (f"{design.name} was made for {design.model}, not for {arm.name}",)
     return Controller(
@@ -500,7 +503,7 @@ def gains_used(controller: Controller) -> dict[str, Any]:
 
     `Gp`, `Gv`, `Gi` of the joint loop as the file has them, `K` (m, 2n) of the second loop,
     `Kp`, `Kv` (m, n_z) of the fast loop at the final pose, `L` (2n, p) of the observer; `A`, `B`,
-    `C`, `D` of an external law of matrices.
+    `C`, `D` of an external law of matrices; `shaper`, with the impulses of a shaped reference.
     """
     design, gains = controller.design, {}
     if design.gains:
@@ -516,4 +519,6 @@ def gains_used(controller: Controller) -> dict[str, Any]:
     if design.state_space and design.state_space.function is None:
         matrices = vars(load_matrices(design, controller.plant.m))
         gains |= {name: M.tolist() for name, M in matrices.items()}
+    if shaper := controller.reference.shaper:
+        gains["shaper"] = plain(vars(shaper))
     return gains

@@ -81,8 +81,8 @@ def schedule_numbers(
 ) -> dict[str, Array]:
     """Numbers of a law that acts all along a path: gains, equilibria under gravity.
 
-    Gains are those of the feedback's schedule, or its only ones. "sag" (n,) is the equilibrium less the undeformed arm, "holding" (m,) its torques less those
-    that hold the latter.
+    Gains are those of the schedule of the feedback, or its only ones. "sag" (n,) is the equilibrium
+    less the undeformed arm, "holding" (m,) its torques less those that hold the latter.
     """
     schedule = feedback.schedule if isinstance(feedback, StateFeedback) else None
     gains = schedule.gains if schedule else PathTable(coefficients=feedback.gain[None])

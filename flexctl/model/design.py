@@ -37,6 +37,7 @@ from flexctl.model.record import (
     Text,
     one_of,
 )
+from flexctl.model.shaper_choice import Shaper
 from flexctl.model.tune_choice import TuneChoice
 
 _OPEN = ("feedforward", "torque")
@@ -98,7 +99,8 @@ class Reference(Record):
     `to` constant torques; after the duration they are zero. A setpoint jumps at time 0 and counts
     as reached after `duration`, at once if there is none. A csv file has the columns t, joint1,
     joint2, ...; its path is relative to the folder of the design. A `motion` is a function, in
-    memory only: see `ReferenceMotion`.
+    memory only: see `ReferenceMotion`. A `shaper` convolves the motion, whatever its kind, with
+    impulses.
     """
 
     kind: ReferenceKind
@@ -108,6 +110,7 @@ class Reference(Record):
     torque: Numbers | None = None
     duration: Positives | None = None
     file: Text | None = None
+    shaper: Shaper | None = None
     motion: Annotated[Any, BeforeValidator(_motion_in_memory)] = Field(default=None, repr=False)
 
     @property
@@ -135,7 +138,8 @@ class Reference(Record):
 
     def _faults(self) -> Faults:
         fields = {field.alias or name: name for name, field in type(self).model_fields.items()}
-        entries = {key: getattr(self, name) for key, name in fields.items() if key != "kind"}
+        of_all = ("kind", "shaper")
+        entries = {key: getattr(self, name) for key, name in fields.items() if key not in of_all}
         needed, possible = _KEYS[self.kind]
         if self.kind == _IN_MEMORY and self.motion is None:
             yield "kind", one_of(REFERENCES), self.kind
