@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback
 from flexctl.control.laws import (
     ExternalLaw,
+    LawParts,
     Recipe,
     check_law,
     input_symbols,
@@ -40,6 +41,7 @@ from flexctl.model import (
     load_design,
     load_matrices,
     load_model,
+    refuse,
     set_aside,
     with_values,
 )
@@ -51,6 +53,7 @@ from flexctl.plant import (
     backend,
     compile_functions,
     is_stiffness_error,
+    linearise,
     nonzero_numbers,
 )
 from flexctl.records import Summary, plain
@@ -469,9 +472,11 @@ def design_on(plant: Plant, design: Design) -> Controller:
     """
     arm = plant.arm
     check_design(arm, design)
-    reference = shape_reference(make_reference(design), design, plant.nominal)
+    motion, observer, unlimited = make_reference(design), None, None
+    parts = law_of_method(plant, design, motion)
+    slopes = partial(_law_slopes, plant, design, motion, parts)
+    reference = shape_reference(motion, design, plant.nominal, slopes)
     _require_possible_rates(arm, design, reference)
-    parts, observer, unlimited = law_of_method(plant, design, reference), None, None
     if design.instruments:
         observer, limits = design_observer(plant.nominal, design, reference), torque_limits(arm)
         if np.isfinite(limits).any():
@@ -496,6 +501,33 @@ def design_on(plant: Plant, design: Design) -> Controller:
         unlimited=unlimited,
         assumptions=assumptions,
     )
+
+
+def _law_slopes(
+    plant: Plant, design: Design, motion: ReferenceMotion, parts: LawParts
+) -> tuple[Array, ...]:
+    """Slopes of the law of the gross motion where the reference ends, without observer.
+
+    See `Controller.law_jacobian`.
+    """
+    if parts.external is not None:
+        expected = "numbers or modes of the arm, as the law comes from outside"
+        got = design.reference.shaper and design.reference.shaper.frequency
+        raise refuse(design.label, "reference.shaper.frequency", expected=expected, got=got)
+    controller = Controller(
+        design=design,
+        plant=plant,
+        reference=motion,
+        recipe=parts.law,
+        n_state=parts.n_state,
+        torque_limit=torque_limits(plant.arm),
+        feedback=parts.feedback,
+        fast=parts.fast,
+        assumptions=(),
+    )
+    q0, still = linearise(plant.nominal, plant.straight(motion.final)).q0, np.zeros(plant.m)
+    given = 0.0, np.zeros(parts.n_state), motion.final, still, still, q0, np.zeros(plant.n)
+    return controller.evaluate("law_jacobian", *given)
 
 
 def gains_used(controller: Controller) -> dict[str, Any]:

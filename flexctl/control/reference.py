@@ -221,7 +221,7 @@ def _profile(
 
 
 def reference_function(
-    t: Any, position: Any, rate: Any, third: Any = None, numbers: ca.SX | None = None
+    t: Any, position: Any, rate: Any, third: Any = None, numbers: Any = None
 ) -> ca.Function:
     """Make the function of a reference of its results; the third is the acceleration by default."""
     third = ca.jacobian(rate, t) if third is None else third

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 import casadi as ca
 import numpy as np
@@ -14,24 +15,38 @@ from flexctl.control.reference import POSITION, THIRD, ReferenceMotion, referenc
 from flexctl.control.second_loop import passive_rows
 from flexctl.errors import InputError
 from flexctl.model import Design, Shaper, refuse
-from flexctl.plant import Plant, linearise
+from flexctl.plant import LinearPlant, Plant, linearise
+
+Mode = tuple[float, float]  # undamped frequency [rad/s] and damping ratio [-]
+Slopes = tuple[Array, ...]  # of a law, see `Controller.law_jacobian`
 
 _SAME = 1e-9  # of the last one: closer times are one
+_RINGS = 0.5  # damping ratio above which nothing needs a shaper
+_ROUND_OFF = 1e-9  # of a damping ratio of zero
 _TOLERANCE = 0.05  # of an EI shaper where the file gives none
 
 
-def shape_reference(motion: ReferenceMotion, design: Design, plant: Plant) -> ReferenceMotion:
+def shape_reference(
+    motion: ReferenceMotion, design: Design, plant: Plant, slopes: Callable[[], Slopes]
+) -> ReferenceMotion:
     """Shape the motion of a design by its reference.shaper; the motion itself where it has none.
+
+    `slopes` gives those of the law at the end of the gross motion, called for modes of the loop.
 
     Raises
     ------
     InputError
-        When the design plant has no such mode, or it needs no shaper.
+        When the design plant or its loop has no such mode, or it needs no shaper.
     """
     choice = design.reference.shaper
     if choice is None:
         return motion
-    frequencies, ratios = _modes(choice, design, plant, motion.final)
+    linear = cache(lambda: linearise(plant, plant.straight(motion.final)))
+    modes = {
+        "mode": cache(lambda: held_modes(linear(), plant.drives)),
+        "loop": cache(lambda: loop_modes(linear(), slopes())),
+    }
+    frequencies, ratios = _frequencies(choice, design, modes)
     try:
         shaper = make_shaper(choice.kind, frequencies, ratios, choice.tolerance or _TOLERANCE)
     except InputError as error:
@@ -39,42 +54,55 @@ def shape_reference(motion: ReferenceMotion, design: Design, plant: Plant) -> Re
     return convolve(motion, shaper, jumps=design.reference.kind == "setpoint")
 
 
-def _modes(
-    choice: Shaper, design: Design, plant: Plant, joints: Array
+def _frequencies(
+    choice: Shaper, design: Design, modes: Mapping[str, Callable[[], list[Mode]]]
 ) -> tuple[list[float], list[float]]:
     """Frequencies [rad/s] and damping ratios of the modes to cancel."""
-    given = choice.damping_ratio or (0.0,)
-    ratios = np.broadcast_to(given, len(choice.frequency)).tolist()
-    found = held_modes(plant, joints) if any(map(choice.names_mode, choice.frequency)) else []
-    pairs = []
-    for entry, ratio in zip(choice.frequency, ratios, strict=True):
-        number = choice.names_mode(entry)
-        if number is None:
-            pairs.append((float(entry), ratio))
+    given = np.broadcast_to(choice.damping_ratio or (0.0,), len(choice.frequency)).tolist()
+    found = list[Mode]()
+    for entry, ratio in zip(choice.frequency, given, strict=True):
+        named = choice.names_mode(entry)
+        if named is None:
+            found.append((float(entry), ratio))
             continue
-        if number > len(found):
-            expected = f"one of the {len(found)} modes of {plant.arm.name} with its drives held"
+        kind, number = named
+        if number > len(known := modes[kind]()):
+            where = "of its loop that ring" if kind == "loop" else "with the drives held"
+            expected = f"one of the {len(known)} modes {where}"
             raise refuse(design.label, "reference.shaper.frequency", expected=expected, got=entry)
-        pairs.append(found[number - 1])
-    return [w for w, _ in pairs], [ratio for _, ratio in pairs]
+        found.append(known[number - 1])
+    return [w for w, _ in found], [ratio for _, ratio in found]
 
 
-def held_modes(plant: Plant, joints: Array) -> list[tuple[float, float]]:
+def held_modes(linear: LinearPlant, drives: Sequence[int]) -> list[Mode]:
     """Frequencies [rad/s], ascending, and damping ratios of what vibrates with the drives held.
 
-    These are the rows of q without a torque, at joints (m,): bending, and links behind springs.
-    Where the joint loop is stiff, or its model cancels the reaction of the links, as decoupling
-    does, they are the poles that ring in the closed loop.
+    These are the rows of q without a torque: bending, and links behind springs. Where the joint
+    loop is stiff, or its model cancels the reaction of the links, as decoupling does, they are the
+    poles that ring in the closed loop.
     """
-    linear = linearise(plant, plant.straight(joints))
-    f = passive_rows(plant.n, plant.drives)
+    f = passive_rows(len(linear.M), drives)
     M, D, K = (A[np.ix_(f, f)] for A in (linear.M, linear.D, linear.K))
-    if not f:
-        return []
-    below = -np.linalg.solve(M, np.hstack([K, D]))
-    poles = np.linalg.eigvals(np.vstack([np.eye(len(f), 2 * len(f), len(f)), below]))
-    ringing = sorted((abs(pole), -pole.real / abs(pole)) for pole in poles if pole.imag > 0)
-    return [(float(w), max(float(ratio), 0.0)) for w, ratio in ringing]
+    below = -np.linalg.solve(M, np.hstack([K, D])) if f else np.zeros((0, 0))
+    return _ringing(np.vstack([np.eye(len(f), 2 * len(f), len(f)), below]))
+
+
+def loop_modes(linear: LinearPlant, slopes: Slopes) -> list[Mode]:
+    """Frequencies [rad/s], ascending, and damping ratios of the ringing modes of a loop.
+
+    `slopes` are those of its law by [q; v] and its integrals: `Controller.law_jacobian`. A
+    prefilter, as a shaper is, has to cancel poles of the loop, not of the arm.
+    """
+    by_x, by_z, z_by_x, z_by_z = slopes
+    A, B = linear.A_state, linear.B_state
+    return _ringing(np.block([[A + B @ by_x, B @ by_z], [z_by_x, z_by_z]]))
+
+
+def _ringing(A: Array) -> list[Mode]:
+    """Frequencies and damping ratios of the stable modes of x' = A x with less than half of it."""
+    poles = [pole for pole in np.linalg.eigvals(A).astype(complex) if pole.imag > 0]
+    modes = sorted((float(abs(pole)), float(-pole.real / abs(pole))) for pole in poles)
+    return [(w, max(ratio, 0.0)) for w, ratio in modes if -_ROUND_OFF < ratio < _RINGS]
 
 
 def convolve(motion: ReferenceMotion, shaper: InputShaper, *, jumps: bool) -> ReferenceMotion:

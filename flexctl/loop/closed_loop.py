@@ -227,7 +227,7 @@ class ClosedLoop(Summary):
             s = ca.fmin(ca.fmax(x, 0), 1) ** 2 * (3 - 2 * ca.fmin(ca.fmax(x, 0), 1))
         if self.controller.external and self.controller.external.timed:
             s = t
-        results = motion.function(t, *([own] if own.numel() else []))
+        results = motion.function.call([t, *([own] if own.numel() else [])])
         outputs = [ca.densify(s), *motion.after(phase / JUMP, results, stepped)]
         parts = [switch, own, ca.vec(stepped)]
         numbers = ca.MX.sym("numbers", sum(part.numel() for part in parts))

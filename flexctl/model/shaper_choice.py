@@ -8,7 +8,7 @@ from pydantic import BeforeValidator
 
 from flexctl.model.record import Faults, Fraction, Positive, Record, RefusalError, as_array
 
-_MODE = re.compile(r"mode([1-9][0-9]*)")
+_MODE = re.compile(r"(mode|loop)([1-9][0-9]*)")
 
 
 def _frequencies(value: object) -> object:
@@ -16,7 +16,7 @@ def _frequencies(value: object) -> object:
     values: Any = (value,) if isinstance(value, str) else as_array(value)
     for entry in values:
         if isinstance(entry, str) and not _MODE.fullmatch(entry):
-            expected = 'a frequency [rad/s], or "mode1", "mode2", ...'
+            expected = 'a frequency [rad/s], or "mode1", "loop1", "mode2", ...'
             raise RefusalError("", expected=expected, got=entry)
     return values
 
@@ -30,8 +30,9 @@ class Shaper(Record):
     """Impulses that leave no vibration at these frequencies when a motion is convolved with them.
 
     `frequency` [rad/s], one or some: numbers, undamped ones with their `damping_ratio` (0 where it
-    is absent), or ``"mode1"``, ``"mode2"``, ...: modes of the design plant at the final pose with
-    what the torques act on held still, and their damping. `tolerance` of EI is the part of the
+    is absent), or names of modes with their own damping: ``"mode1"``, ``"mode2"``, ... of the
+    design plant at the final pose with what the torques act on held still, and ``"loop1"``, ... of
+    the loop that the law of the gross motion closes there. `tolerance` of EI is the part of the
     vibration that is left at the frequency itself.
     """
 
@@ -41,10 +42,10 @@ class Shaper(Record):
     tolerance: Annotated[Positive, Lt(1)] | None = None
 
     @staticmethod
-    def names_mode(entry: float | str) -> int | None:
-        """Return the number of the mode that an entry of `frequency` names, None for a number."""
+    def names_mode(entry: float | str) -> tuple[str, int] | None:
+        """Return kind, mode or loop, and number of what an entry of `frequency` names, or None."""
         named = _MODE.fullmatch(entry) if isinstance(entry, str) else None
-        return int(named[1]) if named else None
+        return (named[1], int(named[2])) if named else None
 
     def _faults(self) -> Faults:
         ratios = self.damping_ratio or (0.0,)

@@ -11,6 +11,7 @@ from flexctl.control.shaped_reference import convolve, held_modes
 from flexctl.control.wrapped import wrap_controller
 from flexctl.errors import InputError
 from flexctl.model.lookup import load_model
+from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
 from tests.arms import plant_of, two_link
 from tests.designs import make_design
@@ -98,7 +99,7 @@ def test_the_modes_held_are_the_arms_locked_frequencies():
     straight = plant.straight(joints)
     M, K = plant.mass_matrix(straight)[2:, 2:], plant.elastic_stiffness(straight)[2:, 2:]
 
-    found = [w for w, _ in held_modes(plant, joints)]
+    found = [w for w, _ in held_modes(linearise(plant, straight), plant.drives)]
 
     assert found == pytest.approx(np.sqrt(scipy.linalg.eigh(K, M)[0]), rel=1e-9)
 
@@ -107,7 +108,7 @@ def test_with_flexible_joints_the_rotors_are_held_not_the_links():
     arm = load_model("vertical-2r")
     plant = assemble_plant(arm, arm.truth, interpreted=True)
 
-    lowest = held_modes(plant, np.zeros(2))[0][0]
+    lowest = held_modes(linearise(plant, np.zeros(plant.n)), plant.drives)[0][0]
 
     # frequencies_free of the model's [expect], which gravity changes by less
     assert lowest == pytest.approx(33.39, rel=0.05)
@@ -123,7 +124,8 @@ def shaped_controller(arm, frequency="mode1"):
 def test_a_controller_shapes_for_the_mode_of_its_design_plant(make):
     arm = make["single"]()
     controller = shaped_controller(arm)
-    (w, ratio), *_ = held_modes(controller.plant.nominal, np.ones(1))
+    plant = controller.plant.nominal
+    (w, ratio), *_ = held_modes(linearise(plant, plant.straight(np.ones(1))), plant.drives)
 
     shaper = controller.reference.shaper
 
@@ -158,6 +160,7 @@ def test_a_wrapped_controller_follows_the_shaped_reference_of_a_design(make):
     [
         ({"kind": "ZZ"}, r"reference\.shaper\.kind"),
         ({"kind": "ZV", "frequency": "mod1"}, r'a frequency \[rad/s\], or "mode1"'),
+        ({"kind": "ZV", "frequency": [1.0, 2.0, 3.0, 4.0, 5.0]}, r"at most 4 entries"),
         ({"kind": "ZV", "frequency": -3.0}, r"more than 0"),
         ({"kind": "ZV", "tolerance": 0.1}, r"tolerance: expected no such key"),
         ({"kind": "ZV", "damping_ratio": 0.1}, r"damping_ratio: expected no such key"),
@@ -185,5 +188,7 @@ def write_design():
 
 @pytest.mark.parametrize("arm", ["single", "rigid-link"])
 def test_a_mode_that_the_arm_does_not_have_is_refused(make, arm):
-    with pytest.raises(InputError, match=r"reference\.shaper\.frequency.*modes of arm"):
+    with pytest.raises(
+        InputError, match=r"reference\.shaper\.frequency.*modes with the drives held"
+    ):
         shaped_controller(make[arm](), "mode3")
