@@ -43,11 +43,13 @@ from flexctl.model.tune_choice import TuneChoice
 _OPEN = ("feedforward", "torque")
 _WITH_SECOND_LOOP = ("decoupling", "composite", "lqg")
 _WITHOUT_GAINS = (*_OPEN, "state-space", "lqg")
+_BY_ENCODERS = "takes no more of it than encoders and tachometers give, and needs no observer"
 _WITHOUT_OBSERVER = {
     "feedforward": "measures nothing",
     "torque": "measures nothing",
     "state-space": "has its own (state_space.measures)",
-    "joint-pd": "takes no more of it than encoders and tachometers give, and needs no observer",
+    "joint-pd": _BY_ENCODERS,
+    "computed-torque": _BY_ENCODERS,
 }
 _IN_MEMORY = "motion"  # kind of a reference that is a function, which no file can hold
 REFERENCES = ("cycloid", "quintic", "setpoint", "csv", "spin-up", "bang-bang")
