@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from flexctl.control.fast_loop import FastFeedback
 from flexctl.control.filters import filtered_law
 from flexctl.control.laws import (
     ExternalLaw,
+    LawParts,
     Recipe,
     check_law,
     input_symbols,
@@ -30,6 +31,7 @@ from flexctl.control.method_law import law_of_method
 from flexctl.control.observer import Observer, design_observer, observed_law
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.saturation import torque_limits
+from flexctl.control.shaped_reference import shape_reference
 from flexctl.errors import InputError
 from flexctl.model import (
     CHOSEN_GAINS,
@@ -40,6 +42,7 @@ from flexctl.model import (
     load_design,
     load_matrices,
     load_model,
+    refuse,
     set_aside,
     with_values,
 )
@@ -51,9 +54,10 @@ from flexctl.plant import (
     backend,
     compile_functions,
     is_stiffness_error,
+    linearise,
     nonzero_numbers,
 )
-from flexctl.records import Summary
+from flexctl.records import Summary, plain
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -517,17 +521,21 @@ def design_on(plant: Plant, design: Design) -> Controller:
     """
     arm = plant.arm
     check_design(arm, design)
-    reference = make_reference(design)
-    _require_possible_rates(arm, design, reference)
-    parts, observer, unlimited = law_of_method(plant, design, reference), None, None
+    motion, observer, unlimited = make_reference(design), None, None
+    parts = law_of_method(plant, design, motion)
     if design.filters:
-        parts = filtered_law(plant, parts, design, reference)
+        parts = filtered_law(plant, parts, design, motion)
+    slopes = partial(_law_slopes, plant, design, motion, parts)
+    reference = shape_reference(motion, design, plant.nominal, slopes)
+    _require_possible_rates(arm, design, reference)
     if design.instruments:
         observer, limits = design_observer(plant.nominal, design, reference), torque_limits(arm)
         if np.isfinite(limits).any():
             unlimited = observed_law(plant, parts, observer, np.full(plant.m, np.inf)).law
         parts = observed_law(plant, parts, observer, limits)
     assumptions = parts.assumptions
+    if reference.shaper:
+        assumptions += (reference.shaper.assumption,)
     if not _names(design, arm):
         assumptions += (f"{design.name} was made for {design.model}, not for {arm.name}",)
     return Controller(
@@ -547,12 +555,40 @@ def design_on(plant: Plant, design: Design) -> Controller:
     )
 
 
+def _law_slopes(
+    plant: Plant, design: Design, motion: ReferenceMotion, parts: LawParts
+) -> tuple[Array, ...]:
+    """Slopes of the law of the gross motion where the reference ends, without observer.
+
+    See `Controller.law_jacobian`.
+    """
+    if parts.external is not None:
+        expected = "numbers or modes of the arm, as the law comes from outside"
+        got = design.reference.shaper and design.reference.shaper.frequency
+        raise refuse(design.label, "reference.shaper.frequency", expected=expected, got=got)
+    controller = Controller(
+        design=design,
+        plant=plant,
+        reference=motion,
+        recipe=parts.law,
+        n_state=parts.n_state,
+        torque_limit=torque_limits(plant.arm),
+        feedback=parts.feedback,
+        fast=parts.fast,
+        own_states=parts.own_states,
+        assumptions=(),
+    )
+    q0, still = linearise(plant.nominal, plant.straight(motion.final)).q0, np.zeros(plant.m)
+    given = 0.0, np.zeros(parts.n_state), motion.final, still, still, q0, np.zeros(plant.n)
+    return controller.evaluate("law_jacobian", *given)
+
+
 def gains_used(controller: Controller) -> dict[str, Any]:
     """Return every gain of a controller by name, as numbers and nested lists.
 
     `Gp`, `Gv`, `Gi` of the joint loop as the file has them, `K` (m, 2n) of the second loop,
     `Kp`, `Kv` (m, n_z) of the fast loop at the final pose, `L` (2n, p) of the observer; `A`, `B`,
-    `C`, `D` of an external law of matrices.
+    `C`, `D` of an external law of matrices; `shaper`, with the impulses of a shaped reference.
     """
     design, gains = controller.design, {}
     if design.gains:
@@ -568,4 +604,6 @@ def gains_used(controller: Controller) -> dict[str, Any]:
     if design.state_space and design.state_space.function is None:
         matrices = vars(load_matrices(design, controller.plant.m))
         gains |= {name: M.tolist() for name, M in matrices.items()}
+    if shaper := controller.reference.shaper:
+        gains["shaper"] = plain(vars(shaper))
     return gains

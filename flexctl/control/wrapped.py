@@ -154,16 +154,17 @@ def wrap_controller(
 
 def _reference(reference: Any) -> Any:
     """Return the reference as the value of a design's key."""
-    motion = reference
+    motion, shaper = reference, None
     if isinstance(reference, Design):
-        file = reference.reference.file
+        file, shaper = reference.reference.file, reference.reference.shaper
         motion = reference.reference if file is None else make_reference(reference)
     if not isinstance(motion, ReferenceMotion):
         return motion
     if motion.torque:
         raise InputError("reference: expected a motion, got torques")
     table = {"kind": "motion", "from": motion.start.tolist(), "to": motion.final.tolist()}
-    return table | {"motion": motion} | ({"duration": motion.duration} if motion.duration else {})
+    table |= {"motion": motion} | ({"shaper": shaper.table()} if shaper else {})
+    return table | ({"duration": motion.duration} if motion.duration else {})
 
 
 @dataclass(frozen=True, kw_only=True)

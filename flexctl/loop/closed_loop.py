@@ -227,9 +227,8 @@ class ClosedLoop(Summary):
             s = ca.fmin(ca.fmax(x, 0), 1) ** 2 * (3 - 2 * ca.fmin(ca.fmax(x, 0), 1))
         if self.controller.external and self.controller.external.timed:
             s = t
-        q_d, v_d, a_d = motion.function(t, *([own] if own.numel() else []))
-        third = ca.densify(motion.after(phase / JUMP, a_d, stepped))
-        outputs = [ca.densify(s), q_d, v_d, third]
+        results = motion.function.call([t, *([own] if own.numel() else [])])
+        outputs = [ca.densify(s), *motion.after(phase / JUMP, results, stepped)]
         parts = [switch, own, ca.vec(stepped)]
         numbers = ca.MX.sym("numbers", sum(part.numel() for part in parts))
         ends = np.cumsum([0, *(part.numel() for part in parts)]).tolist()

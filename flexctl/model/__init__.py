@@ -64,6 +64,7 @@ from flexctl.model.settings import (
     with_options,
     with_value,
 )
+from flexctl.model.shaper_choice import Shaper
 from flexctl.model.tune_choice import TuneChoice
 from flexctl.model.units import FACTOR, unit_of
 
@@ -95,6 +96,7 @@ __all__ = [
     "RigidBody",
     "Samples",
     "SecondLoop",
+    "Shaper",
     "SlowAngle",
     "Solver",
     "StateSpace",

@@ -39,16 +39,19 @@ from flexctl.model.record import (
     Text,
     one_of,
 )
+from flexctl.model.shaper_choice import Shaper
 from flexctl.model.tune_choice import TuneChoice
 
 _OPEN = ("feedforward", "torque")
-_WITH_SECOND_LOOP = ("decoupling", "composite")
-_WITHOUT_GAINS = (*_OPEN, "state-space")
+_WITH_SECOND_LOOP = ("decoupling", "composite", "lqg")
+_WITHOUT_GAINS = (*_OPEN, "state-space", "lqg")
+_BY_ENCODERS = "takes no more of it than encoders and tachometers give, and needs no observer"
 _WITHOUT_OBSERVER = {
     "feedforward": "measures nothing",
     "torque": "measures nothing",
     "state-space": "has its own (state_space.measures)",
-    "joint-pd": "takes no more of it than encoders and tachometers give, and needs no observer",
+    "joint-pd": _BY_ENCODERS,
+    "computed-torque": _BY_ENCODERS,
 }
 _IN_MEMORY = "motion"  # kind of a reference that is a function, which no file can hold
 REFERENCES = ("cycloid", "quintic", "setpoint", "csv", "spin-up", "bang-bang")
@@ -100,7 +103,8 @@ class Reference(Record):
     `to` constant torques; after the duration they are zero. A setpoint jumps at time 0 and counts
     as reached after `duration`, at once if there is none. A csv file has the columns t, joint1,
     joint2, ...; its path is relative to the folder of the design. A `motion` is a function, in
-    memory only: see `ReferenceMotion`.
+    memory only: see `ReferenceMotion`. A `shaper` convolves the motion, whatever its kind, with
+    impulses.
     """
 
     kind: ReferenceKind
@@ -110,6 +114,7 @@ class Reference(Record):
     torque: Numbers | None = None
     duration: Positives | None = None
     file: Text | None = None
+    shaper: Shaper | None = None
     motion: Annotated[Any, BeforeValidator(_motion_in_memory)] = Field(default=None, repr=False)
 
     @property
@@ -147,7 +152,8 @@ class Reference(Record):
 
     def _faults(self) -> Faults:
         fields = {field.alias or name: name for name, field in type(self).model_fields.items()}
-        entries = {key: getattr(self, name) for key, name in fields.items() if key != "kind"}
+        of_all = ("kind", "shaper")
+        entries = {key: getattr(self, name) for key, name in fields.items() if key not in of_all}
         needed, possible = _KEYS[self.kind]
         if self.kind == _IN_MEMORY and self.motion is None:
             yield "kind", one_of(REFERENCES), self.kind
@@ -314,7 +320,7 @@ class Design(FileRecord):
     @property
     def follows_path(self) -> bool:
         """Whether a second loop acts all along the path, in place of joint gains and fast loop."""
-        return bool(self.second_loop and self.second_loop.schedule)
+        return bool(self.second_loop and (self.second_loop.schedule or self.method == "lqg"))
 
     @property
     def slow_angle(self) -> SlowAngle:
@@ -408,8 +414,13 @@ class Design(FileRecord):
 
     def _second_loop_faults(self) -> Faults:
         if self.second_loop and self.method not in _WITH_SECOND_LOOP:
-            expected = "no such table, as method is neither decoupling nor composite"
+            expected = "no such table, as method is none of decoupling, composite and lqg"
             yield "second_loop", expected, self.second_loop.table()
+        if self.method == "lqg" and not self.second_loop:
+            yield "second_loop", "a table, as method is lqg", NOTHING
+        if self.method == "lqg" and self.second_loop and self.second_loop.switch:
+            expected = "no such key, as the loop of lqg acts from the start"
+            yield "second_loop.switch", expected, self.second_loop.switch.table()
         if self.second_loop and not self.reference.rests:
             expected = f"no such table, as the reference ({self.reference.kind}) never rests"
             yield "second_loop", expected, self.second_loop.table()

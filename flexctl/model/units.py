@@ -74,9 +74,9 @@ _JOINT_PD = {
     "gains.Gi": "N m/(rad s) | N/(m s)",
 }
 """Gains of the method joint-pd, which are torques; of all others they are accelerations."""
-_COMPOSITE = {"second_loop.weights.effort": "J/(N m)^2 | J/N^2"}
-"""The second loop commands torques after composite control, and accelerations after decoupling."""
-_OF_METHOD = {"joint-pd": _JOINT_PD, "composite": _COMPOSITE}
+_OF_TORQUES = {"second_loop.weights.effort": "J/(N m)^2 | J/N^2"}
+"""The second loop commands torques in composite and lqg, and accelerations after decoupling."""
+_OF_METHOD = {"joint-pd": _JOINT_PD, "composite": _OF_TORQUES, "lqg": _OF_TORQUES}
 
 FACTOR = "-"
 """Unit of a number by which others are multiplied."""
