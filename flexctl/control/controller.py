@@ -1,4 +1,7 @@
-"""Controllers: a law from reference and measurement to torques, as a CasADi function."""
+"""Controllers: a law from reference and measurement to torques, as a CasADi function.
+
+Where a motor takes a current or a voltage, the law's "torque" is that command.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,8 @@ class Controller(Summary):
         Number n_z of states: integrals, 0 or m, then the observer's estimate, 2n; or the states of
         an external law.
     torque_limit
-        Largest torque per joint (m,) [N m or N]; infinite where the arm has none.
+        Largest torque, or command of a motor, per joint (m,) [N m, N; A, V]; infinite where the arm
+        has none.
     feedback
         The second loop with its evidence, none where its gain is given; None without one.
     fast

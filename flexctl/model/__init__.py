@@ -46,6 +46,7 @@ from flexctl.model.lookup import (
     model_text,
 )
 from flexctl.model.methods import METHODS, MissingOptionError, find_method, in_one_line, load_method
+from flexctl.model.motor import Command, Motor
 from flexctl.model.plausibility import odd_motion, odd_numbers
 from flexctl.model.profile import TWIST, UNIFORM, Profile
 from flexctl.model.record import BasisChoice, Solver, Unquoted, pick_basis, shown
@@ -63,7 +64,7 @@ from flexctl.model.settings import (
     with_value,
 )
 from flexctl.model.tune_choice import TuneChoice
-from flexctl.model.units import FACTOR, unit_of
+from flexctl.model.units import FACTOR, command_units, torque_units, unit_of
 
 __all__ = [
     "CHOSEN_GAINS",
@@ -75,6 +76,7 @@ __all__ = [
     "UNIFORM",
     "Arm",
     "BasisChoice",
+    "Command",
     "Design",
     "Entry",
     "FastLoop",
@@ -84,6 +86,7 @@ __all__ = [
     "Gains",
     "Link",
     "MissingOptionError",
+    "Motor",
     "Noise",
     "ObserverChoice",
     "Profile",
@@ -100,6 +103,7 @@ __all__ = [
     "build",
     "build_file",
     "check_design",
+    "command_units",
     "design_text",
     "design_value",
     "drafts",
@@ -133,6 +137,7 @@ __all__ = [
     "slowed_design",
     "soften_arm",
     "soften_design",
+    "torque_units",
     "unit_of",
     "with_damping",
     "with_inertia",

@@ -31,6 +31,7 @@ from flexctl.plant.modal_analysis import (
     loads_in_pose,
     tip_loads,
 )
+from flexctl.plant.motors import limits_current
 from flexctl.plant.operations import Operations, count_operations, count_written_out, lower_triangle
 from flexctl.plant.parameters import (
     STIFFNESS_ERROR,
@@ -73,6 +74,7 @@ __all__ = [
     "is_stiffness_error",
     "kept_shape_error",
     "known_numbers",
+    "limits_current",
     "linear_model",
     "linearise",
     "load_in_units",
