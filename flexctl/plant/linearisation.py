@@ -142,8 +142,8 @@ class LinearPlant(Summary):
     def to_control(self) -> Any:
         """Return a `control.StateSpace` with named inputs, states and outputs.
 
-        Inputs are increments of torques [N m or N], or of commands of motors [A or V], states q - q0
-        and v, outputs as in `outputs`.
+        Inputs are increments of torques [N m or N], or of commands of motors [A or V], states
+        q - q0 and v, outputs as in `outputs`.
         """
         return state_space(
             self.A_state,

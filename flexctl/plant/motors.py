@@ -61,6 +61,8 @@ def _limited(link: Link, u: ca.SX, w: ca.SX) -> ca.SX:
     motor = link.motor
     if not limits_current(link) or motor is None:
         return u
+    assert motor.resistance is not None
+    assert motor.back_emf is not None
     limits = []
     if motor.current_limit:
         limits.append(motor.resistance * motor.current_limit)

@@ -37,10 +37,9 @@ class Row:
 
 @dataclass(frozen=True)
 class _Merit:
-    """Where a figure is found, in which unit ({joint}, {torque}, {command}: the arm's), and
-    which is best.
+    """Where a figure is found, in which unit, and which is best.
 
-    `missing` stands for a figure that a design has not, although it has the part `of` the verdict.
+    {joint}, {torque} and {command} are units of the arm. `missing` stands for a figure that a design has not, although it has the part `of` the verdict.
     """
 
     read: Reader

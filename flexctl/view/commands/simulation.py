@@ -179,7 +179,7 @@ def _table(answer: Mapping[str, Any], arm: Arm, sprung: Sequence[str]) -> Render
 
 
 def _row(sample: Mapping[str, Any], sprung: Sequence[str]) -> list[str]:
-    """Write a sample: m, rad, N m, N, A and V, what is small in thousandths; of springs the wind-up."""
+    """Write a sample in SI units, what is small in thousandths; of springs the wind-up."""
     error, joint = sample["tip_error"], sample["joint"]
     joints = [int(name.removeprefix("joint")) - 1 for name in sprung]
     wound = [rotor - joint[j] for rotor, j in zip(sample["rotor"], joints, strict=True)]
