@@ -7,24 +7,13 @@ from flexctl.errors import InputError
 from flexctl.model import Arm
 from flexctl.model.refusals import build
 from flexctl.plant.linearisation import linearise
-from tests.arms import make_arm, plant_of, spatial, two_link
+from tests.arms import make_arm, plant_of, spatial, two_link, with_motors
 
 pytestmark = pytest.mark.usefixtures("no_compiler")
 
 VOLTS = {"command": "voltage", "resistance": 2.6, "torque_constant": 0.077, "back_emf": 0.09}
 AMPERES = {"command": "current", "torque_constant": 0.12}
 SPRING = {"rotor_inertia": 2e-4, "gear": 50.0, "stiffness": 900.0, "damping": 0.4}
-
-
-def with_motors(arm, *motors, springs=(), limits=()):
-    """The arm with the motors, springs and limits of its links, None where there is none."""
-    links = []
-    for j, link in enumerate(arm.table()["link"]):
-        own = {"motor": motors[j]} if j < len(motors) and motors[j] else {}
-        own |= {"flexible_joint": springs[j]} if j < len(springs) and springs[j] else {}
-        own |= {"limits": limits[j]} if j < len(limits) and limits[j] else {}
-        links.append(link | own)
-    return Arm.model_validate({**arm.table(), "name": arm.name, "link": links})
 
 
 def driven():

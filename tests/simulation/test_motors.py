@@ -15,8 +15,8 @@ NEAR = {"midpoint": 1e-5}
 TIMES = np.linspace(0.0, 1.0, 41)
 
 
-def hub(**motor):
-    link = {"joint": "revolute", "joint_inertia": J, "motor": {**VOLTS, "gear": G, **motor}}
+def hub(inertia=J, **motor):
+    link = {"joint": "revolute", "joint_inertia": inertia, "motor": {**VOLTS, "gear": G, **motor}}
     return make_arm([link])
 
 
@@ -160,6 +160,7 @@ def test_a_force_constant_is_a_torque_constant_times_radians_per_metre(make):
     assert run.command_units == ("V",)
 
 
+LIGHT = 0.05  # kg m^2: its motor stops it within 3 ms, less than the delay
 DELAY = {"sample_time": 0.002, "delay": 0.01, "duration": 1.5}
 
 
@@ -170,7 +171,7 @@ def delayed(make):
     damper = G * k_e  # volts per rad/s
 
     def closed(back_emf, Gv):
-        arm = hub(back_emf=back_emf)
+        arm = hub(LIGHT, back_emf=back_emf)
         design = make["design"]([0.0], [0.4], "joint-pd", gains={"Gp": [400.0], "Gv": [Gv]}, **fast)
         return make["close"](arm, design)
 
@@ -180,14 +181,14 @@ def delayed(make):
 def test_back_emf_damps_where_the_same_gain_of_a_late_law_diverges(delayed):
     by_motor, by_law, damper = delayed
     poles = [linearise_loop(loop, np.array([0.4]), 0.0).poles for loop in (by_motor, by_law)]
-    ideal = np.roots([J, G * K_T / R * damper, G * K_T / R * 400.0])
+    ideal = np.roots([LIGHT, G * K_T / R * damper, G * K_T / R * 400.0])
 
     assert (ideal.real < 0).all()
     assert poles[0].real.max() < 0 < poles[1].real.max()
     error = np.abs(simulate(by_motor).joint_error[0])
     assert error[-1] < 1e-3
-    wild = np.abs(simulate(by_law).joint_error[0])
-    assert wild[-200:].max() > 3 * wild[:400].max()
+    wild = np.abs(simulate(by_law, duration=0.15).joint_error[0])
+    assert wild[-100:].max() > 10 * wild[:500].max()
 
 
 @pytest.mark.parametrize("method", ["joint-pd", "decoupling"])
