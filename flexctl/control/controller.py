@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback
+from flexctl.control.fed_reference import feed_reference
 from flexctl.control.laws import (
     ExternalLaw,
     Recipe,
@@ -475,6 +476,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
     reference = make_reference(design)
     _require_possible_rates(arm, design, reference)
     parts, observer, unlimited = law_of_method(plant, design, reference), None, None
+    parts = feed_reference(plant, parts, design.reference.feeds)
     if design.instruments:
         observer, limits = design_observer(plant.nominal, design, reference), torque_limits(arm)
         if np.isfinite(limits).any():

@@ -14,7 +14,7 @@ from flexctl.model.changed_arm import (
 from flexctl.model.chosen_gains import CHOSEN_GAINS, set_aside, with_values
 from flexctl.model.compatibility import check_design
 from flexctl.model.controller_matrices import load_matrices
-from flexctl.model.design import Design, Reference
+from flexctl.model.design import Design, FeedForward, Reference
 from flexctl.model.design_writing import design_text
 from flexctl.model.files import (
     drafts,
@@ -81,6 +81,7 @@ __all__ = [
     "Entry",
     "FastLoop",
     "FastWeights",
+    "FeedForward",
     "FixedDamping",
     "FlexibleJoint",
     "Gains",

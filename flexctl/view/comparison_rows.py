@@ -39,7 +39,8 @@ class Row:
 class _Merit:
     """Where a figure is found, in which unit, and which is best.
 
-    {joint}, {torque} and {command} are units of the arm. `missing` stands for a figure that a design has not, although it has the part `of` the verdict.
+    {joint}, {torque} and {command} are units of the arm. `missing` stands for a figure that a
+    design has not, although it has the part `of` the verdict.
     """
 
     read: Reader
