@@ -7,7 +7,7 @@ import pytest
 from flexctl.control import design_controller, make_reference, wrap_controller
 from flexctl.errors import InputError
 from flexctl.loop.linear import linearise
-from flexctl.model import Design, apply_settings, build, load_design, load_model
+from flexctl.model import Design, build, load_design, load_model
 from flexctl.simulation.simulation import simulate
 from tests.arms import rigid_link
 from tests.designs import make_design
@@ -117,11 +117,6 @@ def test_what_cannot_be_fed_forward_is_refused(reference, message):
         table["gains"] = {"Gp": 1.0, "Gv": 1.0}
     with pytest.raises(InputError, match=message):
         build(Design, {"name": "trial", **table}, "trial")
-
-
-def test_it_can_be_set_on_the_command_line():
-    design = apply_settings(load_design("hub-pd"), ['reference.feed_forward="position"'])
-    assert design.reference.feeds == "position"
 
 
 def written(tmp_path, **columns):
