@@ -1,4 +1,7 @@
-"""Controllers: a law from reference and measurement to torques, as a CasADi function."""
+"""Controllers: a law from reference and measurement to torques, as a CasADi function.
+
+Where a motor takes a current or a voltage, the law's "torque" is that command.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from numpy.typing import ArrayLike
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback
+from flexctl.control.fed_reference import feed_reference
 from flexctl.control.filters import filtered_law
 from flexctl.control.laws import (
     ExternalLaw,
@@ -78,7 +82,8 @@ class Controller(Summary):
         Number n_z of states: integrals, 0 or m, or the states of an external law; then own states
         of the law, and the observer's estimate, 2n.
     torque_limit
-        Largest torque per joint (m,) [N m or N]; infinite where the arm has none.
+        Largest torque, or command of a motor, per joint (m,) [N m, N; A, V]; infinite where the arm
+        has none.
     feedback
         The second loop with its evidence, none where its gain is given; None without one.
     fast
@@ -523,6 +528,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
     check_design(arm, design)
     motion, observer, unlimited = make_reference(design), None, None
     parts = law_of_method(plant, design, motion)
+    parts = feed_reference(plant, parts, design.reference.feeds)
     if design.filters:
         parts = filtered_law(plant, parts, design, motion)
     slopes = partial(_law_slopes, plant, design, motion, parts)

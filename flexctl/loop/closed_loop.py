@@ -15,7 +15,14 @@ from numpy.typing import ArrayLike
 
 from flexctl import checks
 from flexctl.checks import Array
-from flexctl.control import Controller, law_inputs, limit_torque, share_law, torque_limits
+from flexctl.control import (
+    Controller,
+    holding_limits,
+    law_inputs,
+    limit_torque,
+    share_law,
+    torque_limits,
+)
 from flexctl.errors import InputError
 from flexctl.loop.events import JUMP
 from flexctl.loop.measurement import Measurement, make_measurement, measure_signals
@@ -48,7 +55,8 @@ class ClosedLoop(Summary):
     controller
         Law, reference and torque limits.
     truth
-        Plant of the arm as it is, with n coordinates [rad or m] and m torques [N m or N].
+        Plant of the arm as it is, with n coordinates [rad or m] and m torques [N m or N], or
+        commands of motors [A or V].
     measurement
         What the law measures of the truth's q, v (n,).
 
@@ -167,8 +175,14 @@ class ClosedLoop(Summary):
 
     @property
     def torque_limit(self) -> Array:
-        """Largest torques (m,) [N m or N] that both the law and the true arm allow."""
+        """Largest torques (m,) [N m or N], or commands, that both law and true arm allow."""
         return np.minimum(self.controller.torque_limit, torque_limits(self.truth.arm))
+
+    @property
+    def holding_limit(self) -> Array:
+        """Largest torques (m,) [N m or N] at rest, by limits of torque, current and voltage."""
+        by_law = self.torque_limit * self.truth.torque_per_command
+        return np.minimum(by_law, holding_limits(self.truth.arm))
 
     @cached_property
     def valid_range(self) -> tuple[Array, Array]:
@@ -254,11 +268,18 @@ class ClosedLoop(Summary):
 
     @cached_property
     def law_jacobian(self) -> ca.Function:
-        """Inputs of `law` -> dtau/dq, dtau/dv, (m, n) each: for Newton's method in a run."""
-        inputs = self._law_inputs()
-        tau, _ = self._limited(inputs)
-        q, v = inputs[5], inputs[6]
-        J = ca.jacobian(tau, ca.vertcat(q, v))
+        """Inputs of `law` -> dF/dq, dF/dv, (m, n) each, of the forces F that its commands give.
+
+        For Newton's method in a run. The last input is `force_numbers`.
+        """
+        inputs, own = self._law_inputs(), len(self.law_numbers)
+        inputs[-1] = ca.SX.sym("numbers", len(self.force_numbers))
+        tau, _ = self._limited([*inputs[:-1], inputs[-1][:own]])
+        q, v, e = inputs[5], inputs[6], self.truth.equations
+        force = e.motors.force(tau, v[list(self.truth.drives)])
+        if inputs[-1].numel() > own:
+            force = ca.substitute(force, e.free, inputs[-1][own:])
+        J = ca.jacobian(force, ca.vertcat(q, v))
         parts = [J[:, : self.truth.n], J[:, self.truth.n :]]
         names = [*law_inputs(), "numbers"], ["tau_by_q", "tau_by_v"]
         outputs = [ca.densify(P) for P in parts]
@@ -287,6 +308,13 @@ class ClosedLoop(Summary):
         """Numbers (k,) of the law: those of the controller, then the finite torque limits."""
         limit = self.torque_limit
         return np.concatenate([self.controller.numbers, limit[np.isfinite(limit)]])
+
+    @cached_property
+    def force_numbers(self) -> Array:
+        """Numbers (k,) of the forces: those of the law, and with motors those of the true arm."""
+        if all(link.motor is None for link in self.truth.arm.links):
+            return self.law_numbers
+        return np.concatenate([self.law_numbers, self.truth.numbers])
 
     @cached_property
     def reference_numbers(self) -> Array:

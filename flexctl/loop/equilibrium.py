@@ -45,7 +45,7 @@ class Equilibrium(Summary):
     q, z
         Coordinates of the truth plant (n,) and states of the law (n_z,) at rest.
     tau
-        Torques that hold it, before limits (m,) [N m or N].
+        Torques that hold it, or commands of motors, before limits (m,) [N m, N; A, V].
     reference
         Coordinates (n,) of the truth plant with the joints held at the reference and sagging links.
     falls

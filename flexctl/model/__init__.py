@@ -14,7 +14,7 @@ from flexctl.model.changed_arm import (
 from flexctl.model.chosen_gains import CHOSEN_GAINS, set_aside, with_values
 from flexctl.model.compatibility import check_design
 from flexctl.model.controller_matrices import load_matrices
-from flexctl.model.design import Design, Loop, Reference, below_nyquist
+from flexctl.model.design import Design, FeedForward, Loop, Reference, below_nyquist
 from flexctl.model.design_writing import design_text
 from flexctl.model.files import (
     drafts,
@@ -47,6 +47,7 @@ from flexctl.model.lookup import (
     model_text,
 )
 from flexctl.model.methods import METHODS, MissingOptionError, find_method, in_one_line, load_method
+from flexctl.model.motor import Command, Motor
 from flexctl.model.plausibility import odd_motion, odd_numbers
 from flexctl.model.profile import TWIST, UNIFORM, Profile
 from flexctl.model.record import BasisChoice, Solver, Unquoted, pick_basis, shown
@@ -66,7 +67,7 @@ from flexctl.model.settings import (
 )
 from flexctl.model.shaper_choice import Shaper
 from flexctl.model.tune_choice import TuneChoice
-from flexctl.model.units import FACTOR, unit_of
+from flexctl.model.units import FACTOR, command_units, torque_units, unit_of
 
 __all__ = [
     "CHOSEN_GAINS",
@@ -78,10 +79,12 @@ __all__ = [
     "UNIFORM",
     "Arm",
     "BasisChoice",
+    "Command",
     "Design",
     "Entry",
     "FastLoop",
     "FastWeights",
+    "FeedForward",
     "Filter",
     "FixedDamping",
     "FlexibleJoint",
@@ -89,6 +92,7 @@ __all__ = [
     "Link",
     "Loop",
     "MissingOptionError",
+    "Motor",
     "Noise",
     "ObserverChoice",
     "Profile",
@@ -107,6 +111,7 @@ __all__ = [
     "build",
     "build_file",
     "check_design",
+    "command_units",
     "design_text",
     "design_value",
     "drafts",
@@ -141,6 +146,7 @@ __all__ = [
     "slowed_design",
     "soften_arm",
     "soften_design",
+    "torque_units",
     "unit_of",
     "with_damping",
     "with_inertia",

@@ -87,6 +87,7 @@ def _motion_in_memory(value: object) -> object:
     return value
 
 
+FeedForward = Literal["position", "rate", "acceleration"]
 ReferenceKind = Annotated[Text, BeforeValidator(_known_kind)]
 Method = Annotated[Text, BeforeValidator(_known_method)]
 OptionTable = Annotated[Mapping[Text, Any], AfterValidator(Options)]
@@ -99,12 +100,14 @@ class Reference(Record):
     `from_` and `to` give each joint's start and end [rad or m], `duration` [s] the time between:
     one for all joints, or one per joint; each joint rests after its own. A spin-up brings each
     joint from rest to `rate` [rad/s or m/s] within `duration` and never ends. A bang-bang has
-    constant accelerations, reversed at half the duration, or with `torque` [N m or N] instead of
-    `to` constant torques; after the duration they are zero. A setpoint jumps at time 0 and counts
-    as reached after `duration`, at once if there is none. A csv file has the columns t, joint1,
-    joint2, ...; its path is relative to the folder of the design. A `motion` is a function, in
-    memory only: see `ReferenceMotion`. A `shaper` convolves the motion, whatever its kind, with
-    impulses.
+    constant accelerations, reversed at half the duration, or with `torque` [N m or N; A or V of
+    motors] instead of `to` constant torques; after the duration they are zero. A setpoint jumps at
+    time 0 and counts as reached after `duration`, at once if there is none. A csv file has the
+    columns t, joint1, joint2, ... and perhaps joint1_rate, joint1_acceleration, ...; its path is
+    relative to the folder of the design. A `motion` is a function, in memory only: see
+    `ReferenceMotion`. `feed_forward` is the highest derivative of the motion that the law gets:
+    "position", "rate" or, if it is absent, "acceleration"; it gets 0 for those above. A `shaper`
+    convolves the motion, whatever its kind, with impulses.
     """
 
     kind: ReferenceKind
@@ -115,6 +118,7 @@ class Reference(Record):
     duration: Positives | None = None
     file: Text | None = None
     shaper: Shaper | None = None
+    feed_forward: FeedForward | None = None
     motion: Annotated[Any, BeforeValidator(_motion_in_memory)] = Field(default=None, repr=False)
 
     @property
@@ -126,6 +130,11 @@ class Reference(Record):
         if self.motion is not None:
             return self.motion.rests
         return self.torque is None and (self.kind != "spin-up" or not any(self.rate or ()))
+
+    @property
+    def feeds(self) -> FeedForward:
+        """The highest derivative of the motion that the law gets."""
+        return self.feed_forward or "acceleration"
 
     @property
     def durations(self) -> tuple[float, ...]:
@@ -161,12 +170,14 @@ class Reference(Record):
             if entries[key] is None:
                 yield key, f"a value, as kind is {self.kind}", NOTHING
         for key, value in entries.items():
-            if key not in (*needed, *possible) and value is not None:
+            if key not in (*needed, *possible, "feed_forward") and value is not None:
                 yield key, f"no such key, as kind is {self.kind}", value
         if self.kind == "bang-bang" and self.to is None and self.torque is None:
             yield "to", "a value (or torque instead)", NOTHING
         if self.to is not None and self.torque is not None:
             yield "torque", "no such key, as there is a to", self.torque
+        if self.feed_forward and self.torque is not None:
+            yield "feed_forward", "no such key, as torques are given", self.feed_forward
         joints, durations = len(self.from_ or ()), len(self.duration or (0.0,))
         as_many = f"{joints} number{'s' * (joints != 1)}, as many as in from"
         for key, values in (("to", self.to), ("rate", self.rate), ("torque", self.torque)):

@@ -32,6 +32,7 @@ from flexctl.plant.modal_analysis import (
     loads_in_pose,
     tip_loads,
 )
+from flexctl.plant.motors import limits_current
 from flexctl.plant.operations import Operations, count_operations, count_written_out, lower_triangle
 from flexctl.plant.parameters import (
     STIFFNESS_ERROR,
@@ -74,6 +75,7 @@ __all__ = [
     "is_stiffness_error",
     "kept_shape_error",
     "known_numbers",
+    "limits_current",
     "line_modes",
     "linear_model",
     "linearise",
