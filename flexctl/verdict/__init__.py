@@ -1,5 +1,6 @@
 """Whether a gain set is good: metrics, stability margins, evaluation, comparison, ranking."""
 
+from flexctl.verdict.channel_margins import ChannelMargins
 from flexctl.verdict.comparison import BASELINE, Comparison, compare, with_baseline
 from flexctl.verdict.evaluation import (
     TOLERANCE,
@@ -9,6 +10,12 @@ from flexctl.verdict.evaluation import (
     no_controller,
     require_motion,
     why_it_failed,
+)
+from flexctl.verdict.loop_responses import (
+    ChannelResponse,
+    LoopResponses,
+    frequency_response,
+    responses_of,
 )
 from flexctl.verdict.margins import NO_LIMIT_DB, StabilityMargins, stability_margins
 from flexctl.verdict.named_metrics import (
@@ -32,8 +39,11 @@ __all__ = [
     "OF_RUNS",
     "TOLERANCE",
     "UNITS",
+    "ChannelMargins",
+    "ChannelResponse",
     "Comparison",
     "Evaluation",
+    "LoopResponses",
     "Metric",
     "Reason",
     "Stability",
@@ -43,6 +53,7 @@ __all__ = [
     "evaluate_many",
     "find_no_rest",
     "find_reasons",
+    "frequency_response",
     "judge_residual",
     "linear_metrics",
     "linear_poses_metrics",
@@ -50,6 +61,7 @@ __all__ = [
     "no_controller",
     "not_computed",
     "require_motion",
+    "responses_of",
     "run_metrics",
     "run_times",
     "stability_margins",

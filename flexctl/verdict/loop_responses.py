@@ -1,0 +1,284 @@
+"""Frequency responses of a loop broken at its actuators and at its sensors.
+
+With a channel broken and all others closed, L is the gain around the loop from there to there, its
+sign that of negative feedback: S = 1/(1 + L) and T = L/(1 + L), as in python-control.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from flexctl import checks
+from flexctl.checks import Array, ComplexArray
+from flexctl.errors import ComputationError, InputError
+from flexctl.loop import ClosedLoop, LinearLoop, linearise_loop, one_sample, require_loop
+from flexctl.records import Summary
+from flexctl.verdict.broken_loop import BrokenLoop, break_at_sensors, break_loop
+from flexctl.verdict.channel_margins import ChannelMargins, channel_margins
+from flexctl.verdict.delay_margin import sampled_delay
+from flexctl.verdict.frequency_choice import resolving_frequencies
+from flexctl.verdict.margins import require_decay
+from flexctl.verdict.sensitivity_peaks import SensitivityPeaks, sensitivity_peaks
+from flexctl.verdict.transfer import axis_points, transfer
+
+Place = Literal["actuator", "sensor"]
+_SAME = 1e-12  # relative distance of frequencies that are one
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChannelResponse:
+    """One channel broken, the others closed.
+
+    Attributes
+    ----------
+    name
+        ``tau.joint1`` of an actuator, ``joint1`` or ``joint1.rate`` of a sensor.
+    place
+        "actuator" or "sensor".
+    L
+        Loop gain (K,) at the frequencies of the record; not finite at a pole.
+    T
+        Complementary sensitivity L/(1 + L) (K,); the sensitivity is 1 - T.
+    margins
+        None of a loop that is not stable.
+    """
+
+    name: str
+    place: Place
+    L: ComplexArray
+    T: ComplexArray
+    margins: ChannelMargins | None
+
+    @property
+    def S(self) -> ComplexArray:
+        """Sensitivity 1/(1 + L) (K,)."""
+        return 1 - self.T
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LoopResponses(Summary):
+    """Frequency responses of a loop with m actuators and p readings of its law.
+
+    Attributes
+    ----------
+    model, design
+        Names of the arm and the design; empty of a loop that is built from matrices.
+    w
+        Frequencies (K,) [rad/s], ascending; of a sampled loop up to the Nyquist frequency.
+    channels
+        Actuators, then sensors, each broken with the others closed.
+    sensitivity, complementary
+        Singular values of S = (I + L)^-1 and T = I - S at all actuators at once, (K, m).
+    control_effort
+        CS (K, m, p): torques by noise of the readings, sign as C/(1 + P C).
+    process_sensitivity
+        PS (K, p, m): readings by torques that are added at the actuators.
+    peaks
+        Ms and Mt at all actuators at once; None of a loop that is not stable.
+    no_margins
+        Why a loop has no margins; empty where it has them.
+    sample_time
+        Of the law [s]; None if it is continuous.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> controller = flexctl.design_controller("single-link-hub", "hub-pd")
+    >>> loop = flexctl.close_loop(controller, "single-link-hub", modes=2)
+    >>> responses = flexctl.frequency_response(loop)
+    >>> [channel.name for channel in responses.channels]
+    ['tau.joint1', 'joint1', 'joint1.rate']
+    >>> round(responses.peaks.Ms, 3)
+    1.111
+    """
+
+    model: str
+    design: str
+    w: Array
+    channels: tuple[ChannelResponse, ...]
+    sensitivity: Array
+    complementary: Array
+    control_effort: ComplexArray
+    process_sensitivity: ComplexArray
+    peaks: SensitivityPeaks | None
+    no_margins: str
+    sample_time: float | None
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "design": self.design,
+            "model": self.model,
+            "channels": tuple(channel.name for channel in self.channels),
+            "Ms": self.peaks and self.peaks.Ms,
+            "Mt": self.peaks and self.peaks.Mt,
+            "no_margins": self.no_margins,
+            "w": self.w,
+        }
+
+    def at(self, place: Place) -> tuple[ChannelResponse, ...]:
+        """Channels at the actuators, or at the sensors."""
+        return tuple(channel for channel in self.channels if channel.place == place)
+
+
+def frequency_response(loop: ClosedLoop | LinearLoop, w: ArrayLike | None = None) -> LoopResponses:
+    """Frequency responses of a loop broken at every actuator and at every signal its law reads.
+
+    Frequencies are dense enough for every resonance, found from poles of the loop closed and open.
+    Margins and peaks are exact, as of `stability_margins`, and do not depend on them. The loop is
+    linearised where it rests at the end of its reference; a linear loop, as `linearise` gives one
+    at any pose, is taken as it is. A sampled loop is broken where its law gives and takes samples.
+
+    Parameters
+    ----------
+    loop
+        A closed loop, or its linear model.
+    w
+        Frequencies (K,) [rad/s], positive and ascending, instead of those that are chosen.
+
+    Raises
+    ------
+    InputError
+        When it is neither, has no feedback, or a frequency is not allowed.
+    NoEquilibriumError
+        When a closed loop has no equilibrium at its reference's end.
+    ComputationError
+        When a margin cannot be shown to be exact.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> controller = flexctl.design_controller("single-link-hub", "hub-pd")
+    >>> loop = flexctl.close_loop(controller, "single-link-hub", modes=2)
+    >>> actuator, *sensors = flexctl.frequency_response(loop, w=[10.0]).channels
+    >>> abs(actuator.L).round(3)
+    array([3.008])
+    """
+    require_loop(loop, LinearLoop)
+    model, design = "", ""
+    if isinstance(loop, ClosedLoop):
+        controller = loop.controller
+        model, design = loop.truth.arm.name, controller.design.name
+        if controller.design.open_loop:
+            raise InputError(
+                f"{controller.design.label}: method: expected one with feedback, whose loop has a "
+                f"frequency response, got the open loop {controller.design.method!r}"
+            )
+        final, weight = controller.reference.final, controller.final_second_loop_weight
+        loop = linearise_loop(loop, final, weight)
+    return responses_of(loop, w, model=model, design=design)
+
+
+def responses_of(
+    loop: LinearLoop, w: ArrayLike | None = None, *, model: str = "", design: str = ""
+) -> LoopResponses:
+    """Frequency responses of a linear loop; see `frequency_response`."""
+    if not loop.K.any() and not loop.E.any():
+        raise InputError("loop: expected one with feedback, got torques that depend on no reading")
+    cuts: dict[Place, BrokenLoop] = {
+        "actuator": break_loop(loop),
+        "sensor": break_at_sensors(loop),
+    }
+    whole = cuts["actuator"]
+    margins, peaks, why = _judged(loop, cuts)
+    w = _chosen(cuts, margins) if w is None else _given(w, whole)
+    points = axis_points(w, loop.sample_time)
+    T = {place: -transfer(cut.A, cut.B, cut.C, points) for place, cut in cuts.items()}
+    names = [f"tau.{name}" for name in loop.plant.actuators], loop.signals.names
+    channels = [
+        ChannelResponse(
+            name=name,
+            place=place,
+            L=cut.loop_gain(j, w),
+            T=T[place][:, j, j],
+            margins=margins[place][j] if margins else None,
+        )
+        for (place, cut), own in zip(cuts.items(), names, strict=True)
+        for j, name in enumerate(own)
+    ]
+    CS, PS = _between(loop, cuts, points)
+    return LoopResponses(
+        model=model,
+        design=design,
+        w=w,
+        channels=tuple(channels),
+        sensitivity=_singular_values(np.eye(whole.m) - T["actuator"]),
+        complementary=_singular_values(T["actuator"]),
+        control_effort=CS,
+        process_sensitivity=PS,
+        peaks=peaks,
+        no_margins=why,
+        sample_time=loop.sample_time,
+    )
+
+
+def _judged(
+    loop: LinearLoop, cuts: Mapping[Place, BrokenLoop]
+) -> tuple[dict[Place, list[ChannelMargins]], SensitivityPeaks | None, str]:
+    """Margins of all channels and peaks; nothing, and why, of a loop that is not stable."""
+    whole, sensors = cuts["actuator"], cuts["sensor"]
+    try:
+        require_decay(whole)
+    except ComputationError as error:
+        return {}, None, str(error)
+    delays = unknown = None
+    if loop.sampled:
+        delays = [sampled_delay(loop, [j]) for j in range(whole.m)]
+        unknown = [np.nan] * sensors.m
+    margins: dict[Place, list[ChannelMargins]] = {
+        "actuator": channel_margins(whole, delays),
+        "sensor": channel_margins(sensors, unknown),
+    }
+    return margins, sensitivity_peaks(whole), ""
+
+
+def _between(
+    loop: LinearLoop, cuts: Mapping[Place, BrokenLoop], points: ComplexArray
+) -> tuple[ComplexArray, ComplexArray]:
+    """CS (K, m, p), with the sign of C/(1 + P C), and PS (K, p, m).
+
+    A torque that is added to a sampled loop is held over the sample, and not delayed.
+    """
+    whole, sensors = cuts["actuator"], cuts["sensor"]
+    added = np.zeros_like(whole.B)
+    n = len(loop.plant.A_state)
+    T = loop.sample_time
+    added[:n] = loop.B[:n] if T is None else one_sample(loop, T, 0.0)[1][:n]
+    noise = transfer(whole.A, sensors.B, whole.C, points) + loop.signals.by_tau
+    return -noise, transfer(whole.A, added, sensors.C, points)
+
+
+def _singular_values(matrices: ComplexArray) -> Array:
+    """Singular values (K, m) of matrices (K, m, m), NaN where one is not finite."""
+    finite = np.isfinite(matrices).all(axis=(1, 2))
+    values = np.full(matrices.shape[:2], np.nan)
+    values[finite] = np.linalg.svd(matrices[finite], compute_uv=False)
+    return values
+
+
+def _given(w: ArrayLike, cut: BrokenLoop) -> Array:
+    """Check frequencies that a user chose."""
+    values = np.atleast_1d(checks.finite("w", w))
+    ascending = len(values) and values[0] > 0 and (np.diff(values) > 0).all()
+    if not ascending or values[-1] > cut.fastest * (1 + _SAME):
+        below = f" up to {cut.fastest:.6g}, the Nyquist frequency" if cut.sample_time else ""
+        raise InputError(f"w: expected positive ascending frequencies [rad/s]{below}, got {w!r}")
+    return values
+
+
+def _chosen(
+    cuts: Mapping[Place, BrokenLoop], margins: Mapping[Place, Sequence[ChannelMargins]]
+) -> Array:
+    """Frequencies that show every resonance of L, S and T, all crossovers and all peaks."""
+    whole = cuts["actuator"]
+    opened = [cut.opened([j]) for cut in cuts.values() for j in range(cut.m)]
+    rates = np.concatenate([whole.rates(A) for A in (whole.A, *opened)])
+    marked = [np.zeros(0)]
+    for one in (one for some in margins.values() for one in some):
+        at = [one.disk_frequency, one.peaks.Ms_frequency, one.peaks.Mt_frequency]
+        marked += [one.crossovers, np.array(at)]
+    return resolving_frequencies(rates, whole.fastest, np.concatenate(marked))
