@@ -29,6 +29,7 @@ from flexctl.verdict.named_metrics import (
 from flexctl.verdict.partial_verdicts import OF_RUNS, linear_poses_metrics, run_metrics
 from flexctl.verdict.performance import find_no_rest, judge_residual, run_times
 from flexctl.verdict.reasons import Reason, find_reasons, not_computed, unstable_orders
+from flexctl.verdict.sensitivity_peaks import SensitivityPeaks
 from flexctl.verdict.stability import Stability
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "LoopResponses",
     "Metric",
     "Reason",
+    "SensitivityPeaks",
     "Stability",
     "StabilityMargins",
     "compare",

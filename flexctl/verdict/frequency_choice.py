@@ -7,9 +7,10 @@ import numpy as np
 from flexctl.checks import Array, ComplexArray
 
 _GRID = 300  # frequencies on an even logarithmic grid
-_BESIDE = 9  # frequencies on each side of a resonance
+_BESIDE = 12  # frequencies on each side of a resonance
 _DECADES = 10.0  # beyond the slowest and the fastest pole
-_SHARP = 0.05  # damping ratio below which a resonance has frequencies of its own
+_SHARP = 0.3  # damping ratio below which a resonance has frequencies of its own
+_REACH = 0.1  # of its frequency, and twice its width, to which they go
 _NARROWEST = 1e-6  # damping ratio down to which its peak is resolved
 _RIGID = 1e-9  # of the fastest pole: the size of one at zero
 _SAME = 1e-12  # relative distance of frequencies that are one
@@ -31,7 +32,7 @@ def resolving_frequencies(rates: ComplexArray, fastest: float, special: Array) -
     sharp = rates[(rates.imag > 0) & (-rates.real < _SHARP * size)]
     for rate in _apart(sharp):
         at, width = rate.imag, max(abs(rate.real), _NARROWEST * abs(rate))
-        beside = np.geomspace(0.1 * width, _SHARP * at, _BESIDE)
+        beside = np.geomspace(0.1 * width, max(_REACH * at, 2 * width), _BESIDE)
         w.append(np.concatenate([at - beside, [at], at + beside]))
     ordered = np.sort(np.concatenate(w))
     ordered = ordered[(ordered >= low) & (ordered <= high)]

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import ComputationError, InputError
-from flexctl.loop import ClosedLoop, LinearLoop, linearise_loop, one_sample, require_loop
+from flexctl.loop import ClosedLoop, LinearLoop, linearise, one_sample, require_loop
 from flexctl.records import Summary
 from flexctl.verdict.broken_loop import BrokenLoop, break_at_sensors, break_loop
 from flexctl.verdict.channel_margins import ChannelMargins, channel_margins
@@ -67,7 +67,9 @@ class LoopResponses(Summary):
     Attributes
     ----------
     model, design
-        Names of the arm and the design; empty of a loop that is built from matrices.
+        Names of the arm and the design; empty of a linear loop.
+    pose
+        Joint variables by name at which the loop is linearised; empty where they are not known.
     w
         Frequencies (K,) [rad/s], ascending; of a sampled loop up to the Nyquist frequency.
     channels
@@ -99,6 +101,7 @@ class LoopResponses(Summary):
 
     model: str
     design: str
+    pose: Mapping[str, float]
     w: Array
     channels: tuple[ChannelResponse, ...]
     sensitivity: Array
@@ -125,20 +128,27 @@ class LoopResponses(Summary):
         return tuple(channel for channel in self.channels if channel.place == place)
 
 
-def frequency_response(loop: ClosedLoop | LinearLoop, w: ArrayLike | None = None) -> LoopResponses:
+def frequency_response(
+    loop: ClosedLoop | LinearLoop,
+    w: ArrayLike | None = None,
+    *,
+    pose: Mapping[str, float] | Array | None = None,
+) -> LoopResponses:
     """Frequency responses of a loop broken at every actuator and at every signal its law reads.
 
     Frequencies are dense enough for every resonance, found from poles of the loop closed and open.
-    Margins and peaks are exact, as of `stability_margins`, and do not depend on them. The loop is
-    linearised where it rests at the end of its reference; a linear loop, as `linearise` gives one
-    at any pose, is taken as it is. A sampled loop is broken where its law gives and takes samples.
+    Margins and peaks are exact, as of `stability_margins`, and do not depend on them. A sampled
+    loop is broken where its law gives and takes samples.
 
     Parameters
     ----------
     loop
-        A closed loop, or its linear model.
+        A closed loop, or its linear model, which is taken as it is.
     w
         Frequencies (K,) [rad/s], positive and ascending, instead of those that are chosen.
+    pose
+        Where a closed loop is linearised, as in `linearise`: by default where it rests at the end
+        of its reference.
 
     Raises
     ------
@@ -168,13 +178,18 @@ def frequency_response(loop: ClosedLoop | LinearLoop, w: ArrayLike | None = None
                 f"{controller.design.label}: method: expected one with feedback, whose loop has a "
                 f"frequency response, got the open loop {controller.design.method!r}"
             )
-        final, weight = controller.reference.final, controller.final_second_loop_weight
-        loop = linearise_loop(loop, final, weight)
+        linear = linearise(loop, pose)
+        assert isinstance(linear, LinearLoop)
+        loop = linear
     return responses_of(loop, w, model=model, design=design)
 
 
 def responses_of(
-    loop: LinearLoop, w: ArrayLike | None = None, *, model: str = "", design: str = ""
+    loop: LinearLoop,
+    w: ArrayLike | None = None,
+    *,
+    model: str = "",
+    design: str = "",
 ) -> LoopResponses:
     """Frequency responses of a linear loop; see `frequency_response`."""
     if not loop.K.any() and not loop.E.any():
@@ -204,6 +219,9 @@ def responses_of(
     return LoopResponses(
         model=model,
         design=design,
+        pose=dict(zip(loop.plant.actuators, loop.rest.q.tolist(), strict=False))
+        if loop.rest
+        else {},
         w=w,
         channels=tuple(channels),
         sensitivity=_singular_values(np.eye(whole.m) - T["actuator"]),
