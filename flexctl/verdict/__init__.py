@@ -14,6 +14,7 @@ from flexctl.verdict.evaluation import (
 from flexctl.verdict.loop_responses import (
     ChannelResponse,
     LoopResponses,
+    Place,
     frequency_response,
     responses_of,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "Evaluation",
     "LoopResponses",
     "Metric",
+    "Place",
     "Reason",
     "SensitivityPeaks",
     "Stability",

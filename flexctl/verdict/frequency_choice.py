@@ -20,14 +20,14 @@ def resolving_frequencies(rates: ComplexArray, fastest: float, special: Array) -
     """Frequencies [rad/s], ascending, that resolve resonances at these rates (K,) [rad/s].
 
     An even logarithmic grid from a tenth of the slowest rate to ten times the fastest, or to
-    `fastest`; beside every lightly damped pole frequencies at distances from a tenth of the width
-    of its resonance on; and those of `special` within the grid.
+    `fastest` if that is finite; beside every lightly damped pole frequencies at distances from a
+    tenth of the width of its resonance on; and those of `special` within the grid.
     """
     size = np.abs(rates)
     moving = size[size > _RIGID * size.max(initial=0.0)]
     ends = (moving.min(initial=np.inf), moving.max(initial=0.0)) if len(moving) else (1.0, 1.0)
     low = min(ends[0] / _DECADES, fastest / _DECADES)
-    high = min(ends[1] * _DECADES, fastest)
+    high = fastest if np.isfinite(fastest) else ends[1] * _DECADES
     w = [np.geomspace(low, high, _GRID), special]
     sharp = rates[(rates.imag > 0) & (-rates.real < _SHARP * size)]
     for rate in _apart(sharp):

@@ -190,20 +190,21 @@ def responses_of(
     *,
     model: str = "",
     design: str = "",
+    places: tuple[Place, ...] = ("actuator", "sensor"),
 ) -> LoopResponses:
-    """Frequency responses of a linear loop; see `frequency_response`."""
+    """Frequency responses of a linear loop, broken at some places; see `frequency_response`."""
     if not loop.K.any() and not loop.E.any():
         raise InputError("loop: expected one with feedback, got torques that depend on no reading")
-    cuts: dict[Place, BrokenLoop] = {
-        "actuator": break_loop(loop),
-        "sensor": break_at_sensors(loop),
-    }
-    whole = cuts["actuator"]
-    margins, peaks, why = _judged(loop, cuts)
-    w = _chosen(cuts, margins) if w is None else _given(w, whole)
+    whole, sensors = break_loop(loop), break_at_sensors(loop)
+    both: dict[Place, BrokenLoop] = {"actuator": whole, "sensor": sensors}
+    cuts = {place: both[place] for place in places}
+    margins, peaks, why = _judged(loop, whole, cuts)
+    w = _chosen(whole, cuts, margins, peaks) if w is None else _given(w, whole)
     points = axis_points(w, loop.sample_time)
     T = {place: -transfer(cut.A, cut.B, cut.C, points) for place, cut in cuts.items()}
-    names = [f"tau.{name}" for name in loop.plant.actuators], loop.signals.names
+    complementary = -transfer(whole.A, whole.B, whole.C, points)
+    torques = tuple(f"tau.{name}" for name in loop.plant.actuators)
+    names: dict[Place, tuple[str, ...]] = {"actuator": torques, "sensor": loop.signals.names}
     channels = [
         ChannelResponse(
             name=name,
@@ -212,10 +213,10 @@ def responses_of(
             T=T[place][:, j, j],
             margins=margins[place][j] if margins else None,
         )
-        for (place, cut), own in zip(cuts.items(), names, strict=True)
-        for j, name in enumerate(own)
+        for place, cut in cuts.items()
+        for j, name in enumerate(names[place])
     ]
-    CS, PS = _between(loop, cuts, points)
+    CS, PS = _between(loop, whole, sensors, points)
     return LoopResponses(
         model=model,
         design=design,
@@ -224,8 +225,8 @@ def responses_of(
         else {},
         w=w,
         channels=tuple(channels),
-        sensitivity=_singular_values(np.eye(whole.m) - T["actuator"]),
-        complementary=_singular_values(T["actuator"]),
+        sensitivity=_singular_values(np.eye(whole.m) - complementary),
+        complementary=_singular_values(complementary),
         control_effort=CS,
         process_sensitivity=PS,
         peaks=peaks,
@@ -235,36 +236,34 @@ def responses_of(
 
 
 def _judged(
-    loop: LinearLoop, cuts: Mapping[Place, BrokenLoop]
+    loop: LinearLoop, whole: BrokenLoop, cuts: Mapping[Place, BrokenLoop]
 ) -> tuple[dict[Place, list[ChannelMargins]], SensitivityPeaks | None, str]:
-    """Margins of all channels and peaks; nothing, and why, of a loop that is not stable."""
-    whole, sensors = cuts["actuator"], cuts["sensor"]
+    """Margins of all channels, and peaks; nothing, and why, of a loop that is not stable."""
     try:
         require_decay(whole)
     except ComputationError as error:
         return {}, None, str(error)
-    delays = unknown = None
-    if loop.sampled:
-        delays = [sampled_delay(loop, [j]) for j in range(whole.m)]
-        unknown = [np.nan] * sensors.m
-    margins: dict[Place, list[ChannelMargins]] = {
-        "actuator": channel_margins(whole, delays),
-        "sensor": channel_margins(sensors, unknown),
+    margins = {
+        place: channel_margins(cut, _delays(loop, place, cut.m)) for place, cut in cuts.items()
     }
     return margins, sensitivity_peaks(whole), ""
 
 
+def _delays(loop: LinearLoop, place: Place, count: int) -> list[float] | None:
+    """Delay margins [s] of the channels of a sampled loop; None of a continuous one."""
+    if not loop.sampled:
+        return None
+    return [sampled_delay(loop, [j]) if place == "actuator" else np.nan for j in range(count)]
+
+
 def _between(
-    loop: LinearLoop, cuts: Mapping[Place, BrokenLoop], points: ComplexArray
+    loop: LinearLoop, whole: BrokenLoop, sensors: BrokenLoop, points: ComplexArray
 ) -> tuple[ComplexArray, ComplexArray]:
     """CS (K, m, p), with the sign of C/(1 + P C), and PS (K, p, m).
 
     A torque that is added to a sampled loop is held over the sample, and not delayed.
     """
-    whole, sensors = cuts["actuator"], cuts["sensor"]
-    added = np.zeros_like(whole.B)
-    n = len(loop.plant.A_state)
-    T = loop.sample_time
+    added, n, T = np.zeros_like(whole.B), len(loop.plant.A_state), loop.sample_time
     added[:n] = loop.B[:n] if T is None else one_sample(loop, T, 0.0)[1][:n]
     noise = transfer(whole.A, sensors.B, whole.C, points) + loop.signals.by_tau
     return -noise, transfer(whole.A, added, sensors.C, points)
@@ -289,14 +288,16 @@ def _given(w: ArrayLike, cut: BrokenLoop) -> Array:
 
 
 def _chosen(
-    cuts: Mapping[Place, BrokenLoop], margins: Mapping[Place, Sequence[ChannelMargins]]
+    whole: BrokenLoop,
+    cuts: Mapping[Place, BrokenLoop],
+    margins: Mapping[Place, Sequence[ChannelMargins]],
+    peaks_of_all: SensitivityPeaks | None,
 ) -> Array:
     """Frequencies that show every resonance of L, S and T, all crossovers and all peaks."""
-    whole = cuts["actuator"]
     opened = [cut.opened([j]) for cut in cuts.values() for j in range(cut.m)]
     rates = np.concatenate([whole.rates(A) for A in (whole.A, *opened)])
-    marked = [np.zeros(0)]
-    for one in (one for some in margins.values() for one in some):
-        at = [one.disk_frequency, one.peaks.Ms_frequency, one.peaks.Mt_frequency]
-        marked += [one.crossovers, np.array(at)]
-    return resolving_frequencies(rates, whole.fastest, np.concatenate(marked))
+    every = [one for some in margins.values() for one in some]
+    peaks = [one.peaks for one in every] + ([peaks_of_all] if peaks_of_all else [])
+    marked = [[peak.Ms_frequency, peak.Mt_frequency] for peak in peaks]
+    marked += [[one.disk_frequency, *one.crossovers.tolist()] for one in every]
+    return resolving_frequencies(rates, whole.fastest, np.array([w for at in marked for w in at]))

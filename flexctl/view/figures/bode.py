@@ -42,7 +42,7 @@ def _sizes(channels: Sequence[ChannelResponse]) -> Array:
     return np.array([decibels(channel.L) for channel in channels])
 
 
-def wrapped_phase(L: ComplexArray) -> Array:
+def wrapped_phase(L: ComplexArray | Array) -> Array:
     """Phase [deg] between -360 and 0."""
     with np.errstate(invalid="ignore"):
         return -np.mod(-np.degrees(np.angle(np.where(np.isfinite(L), L, np.nan))), 360.0)

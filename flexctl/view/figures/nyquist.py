@@ -44,9 +44,9 @@ def _curve(axes: Axes, w: Array, channel: ChannelResponse) -> None:
     axes.axhline(0, color=MUTED, linewidth=0.8)
     axes.axvline(0, color=MUTED, linewidth=0.8)
     axes.add_patch(Circle((0, 0), 1, fill=False, color=MUTED, linewidth=0.9, linestyle="--"))
-    L = np.where(np.isfinite(channel.L), channel.L, np.nan)
-    axes.plot(L.real, -L.imag, color=PALETTE[0], linewidth=0.9, alpha=0.4)
-    axes.plot(L.real, L.imag, color=PALETTE[0], linewidth=1.5)
+    real, imaginary = channel.L.real, channel.L.imag  # what is not finite leaves a gap
+    axes.plot(real, -imaginary, color=PALETTE[0], linewidth=0.9, alpha=0.4)
+    axes.plot(real, imaginary, color=PALETTE[0], linewidth=1.5)
     _arrow(axes, w, channel)
     axes.plot(-1, 0, "+", color=BAD, markersize=10, mew=2, zorder=5)
     own = channel.margins

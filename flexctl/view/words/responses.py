@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from flexctl.verdict import NO_LIMIT_DB, ChannelResponse, LoopResponses
+from flexctl.verdict import NO_LIMIT_DB, ChannelResponse, LoopResponses, Place
 from flexctl.view.words.numbers import figure
 
 _USUAL = 2.0  # Ms below which a loop is usually called robust
@@ -20,26 +18,30 @@ def responses_words(record: LoopResponses) -> str:
             f"{name} has no margins: the closed loop is not stable. Its loop gain is that of the "
             "broken loop all the same."
         )
-    actuators, sensors = (_place(record.at(place), at) for place, at in _PLACES)
+    actuators = _place(record, "actuator", "Broken at the actuators")
+    sensors = _place(record, "sensor", "Broken at the sensors")
     return f"{name}: {actuators} {sensors}".strip()
 
 
-_PLACES = (("actuator", "Broken at the actuators"), ("sensor", "Broken at the sensors"))
-
-
-def _place(channels: Sequence[ChannelResponse], where: str) -> str:
-    judged = [channel for channel in channels if channel.margins]
-    if not judged:
+def _place(record: LoopResponses, place: Place, where: str) -> str:
+    channels = [channel for channel in record.at(place) if channel.margins]
+    if not channels:
         return ""
-    worst = max(judged, key=lambda one: one.margins.peaks.Ms if one.margins else 0.0)
+    worst = max(channels, key=lambda one: one.margins.peaks.Ms if one.margins else 0.0)
     assert worst.margins is not None
     Ms, at = worst.margins.peaks.Ms, worst.margins.peaks.Ms_frequency
-    least = "" if len(judged) == 1 else f"{channel_name(worst)} is the least robust: "
-    limit = "" if Ms < _USUAL else ", above the usual limit of 2"
-    return (
-        f"{where}, {least}{margins_words(worst)}; disturbances there are amplified by up to "
-        f"Ms = {Ms:.3g} (at {figure(at)} rad/s){limit}."
-    )
+    least = channel_name(worst) if len(channels) == 1 else f"least robust is {channel_name(worst)}"
+    limit = "" if Ms <= _USUAL else ", above the usual limit of 2"
+    peak = f"sensitivity peak Ms = {Ms:.3g} {_where(record, at)}{limit}"
+    return f"{where}, {least}: {margins_words(worst)}, {peak}."
+
+
+def _where(record: LoopResponses, frequency: float) -> str:
+    """Name a frequency; far from all poles there is none."""
+    if frequency < record.w[0]:
+        return "at rest"
+    far = record.sample_time is None and frequency > record.w[-1]
+    return "at high frequencies" if far else f"at {figure(frequency)} rad/s"
 
 
 def margins_words(channel: ChannelResponse) -> str:
