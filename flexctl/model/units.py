@@ -53,6 +53,7 @@ _DESIGN = {
     "gains.Gi": "1/s^3",
     "loop.sample_time": "s",
     "loop.delay": "s",
+    "loop.prewarp": "rad/s",
     "loop.duration": "s",
     "loop.settle_within": "m",
     "loop.strain_gauges": "-",

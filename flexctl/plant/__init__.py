@@ -1,6 +1,7 @@
 """How the arm moves: equations of motion as CasADi functions, linearisation, kinematics."""
 
 from flexctl.plant.buckling import LoadShares, load_shares, missing_terms
+from flexctl.plant.clamped_lines import line_modes
 from flexctl.plant.compilation import (
     Evaluator,
     Wanted,
@@ -21,7 +22,6 @@ from flexctl.plant.library_cache import (
     source_digest,
     why_not_compiled,
 )
-from flexctl.plant.line_modes import line_modes
 from flexctl.plant.linearisation import LinearPlant, linear_model, linearise
 from flexctl.plant.modal_analysis import (
     LOAD_TERMS,
