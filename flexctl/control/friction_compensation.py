@@ -38,10 +38,12 @@ def compensated_law(parts: LawParts, plant: Plant, choice: FrictionCompensation)
     numbers = {"fraction": np.array([choice.fraction])}
     if choice.smoothing_velocity is not None:
         numbers["smoothing_velocity"] = np.array([choice.smoothing_velocity])
+    n_own = len(parts.own_states)
     recipe = Recipe(
         write=write,
         numbers={**(own.numbers if isinstance(own, Recipe) else {}), **numbers},
-        integral=parts.n_state > 0,
+        integral=parts.n_state > n_own,
+        n_own=n_own,
         structure=(law_key(own, plant),),
     )
     share = f"{100 * choice.fraction:.3g} % of the friction that the file of the arm states"
@@ -50,9 +52,9 @@ def compensated_law(parts: LawParts, plant: Plant, choice: FrictionCompensation)
 
 
 def _torque(plant: Plant, signals: Signals, choice: FrictionCompensation) -> ca.SX:
-    """Torques (m, 1) on the output side of the joints, at the desired rates."""
-    torques = ca.SX(plant.m, 1)
-    for j, link in enumerate(plant.equations.arm.links):
+    """Commands (m, 1) of the torques on the output side of the joints, at the desired rates."""
+    e, torques = plant.equations, ca.SX(plant.m, 1)
+    for j, link in enumerate(e.arm.links):
         if (friction := link.friction) is None:
             continue
         ratio = plant.arm.links[j].friction_ratio
@@ -62,4 +64,4 @@ def _torque(plant: Plant, signals: Signals, choice: FrictionCompensation) -> ca.
             rounding = ratio * signals.numbers["smoothing_velocity"][0]
         dry = friction.level(v, ca.exp) * ca.tanh(v / rounding)
         torques[j] = ratio * (friction.viscous * v + dry)
-    return signals.numbers["fraction"][0] * torques
+    return signals.numbers["fraction"][0] * torques / e.motors.torque_per_command

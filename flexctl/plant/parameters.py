@@ -32,6 +32,11 @@ _Path = tuple[str | int, ...]  # attributes, keys and indices below a record
 _OF_JOINT = ("rotor_inertia", "stiffness", "damping")
 _OF_FRICTION = ("viscous", "coulomb", "static", "stribeck_velocity", "smoothing_velocity")
 _OF_FRICTION += ("sigma0", "sigma1")
+_OF_MOTOR = {
+    "torque": (),
+    "current": ("torque_constant",),
+    "voltage": ("torque_constant", "resistance", "back_emf"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +92,7 @@ def _link_paths(link: Link) -> Iterator[_Path]:
     if own := link.friction:
         written = (key for key in _OF_FRICTION if getattr(own, key) is not None)
         yield from (("friction", key) for key in written)
+    yield from (("motor", key) for key in _OF_MOTOR[link.command])
     if not (link.masses or link.rotary_inertia or link.torsion):
         yield ("mass_per_length",)
     yield from (("EI", plane) for plane in link.EI if plane not in link.shear_stiffness)
@@ -240,8 +246,11 @@ def _require_possible_friction(arm: Arm) -> None:
             raise InputError(f"{link.name}.{key}: expected {expected}, got {shown(got)}")
 
 
-_ABOVE_ZERO = ("EI", "GJ", "stiffness", "rotor_inertia", "mass_per_length")
-_ABOVE_ZERO += ("stribeck_velocity", "smoothing_velocity", "sigma0")
+_ABOVE_ZERO = (
+    *("EI", "GJ", "stiffness", "rotor_inertia", "mass_per_length"),
+    *("torque_constant", "resistance"),
+    *("stribeck_velocity", "smoothing_velocity", "sigma0"),
+)
 
 
 def _require_possible(name: str, value: float) -> None:

@@ -28,8 +28,8 @@ from flexctl.plant import (
     why_too_steep,
 )
 
-RUN = ("reference", "law", "dissipation", "deflections")  # needed by every run
-_SIGNALS = {"forward_dynamics": 3, "reference": 2, "law": 7, "dissipation": 2, "deflections": 1}
+RUN = ("reference", "law", "power", "deflections")  # needed by every run
+_SIGNALS = {"forward_dynamics": 3, "reference": 2, "law": 7, "power": 3, "deflections": 1}
 _BRISTLED = {"bristles": 3, "bristled_dynamics": 4}
 
 
@@ -75,7 +75,8 @@ def content(loop: ClosedLoop, name: str) -> str:
     by the source code; the truth plant by its data.
     """
     if name == "law_jacobian":
-        return f"jacobian {loop.law_key} {source_digest()}"
+        driven = any(link.motor for link in loop.truth.arm.links)
+        return f"jacobian {loop.law_key} {loop.truth.content if driven else source_digest()}"
     if name == "law":
         return f"{loop.law_key} {source_digest()}"
     return loop.reference_key if name == "reference" else loop.truth.content
@@ -83,8 +84,10 @@ def content(loop: ClosedLoop, name: str) -> str:
 
 def numbers_of(loop: ClosedLoop, name: str) -> Array:
     """Values (k,) of the numbers that are the last input of a function of a run, if any."""
-    if name in ("law", "law_jacobian"):
+    if name == "law":
         return loop.law_numbers
+    if name == "law_jacobian":
+        return loop.force_numbers
     return loop.reference_numbers if name == "reference" else loop.truth.numbers
 
 
@@ -225,8 +228,7 @@ class Stretch:
     def complete(self, x: Array, a: Array, tau: Array, z_rate: Array, taken: float) -> Array:
         """dx/dt from accelerations, torques, rates of the law and a further power taken [W]."""
         q, v = np.split(x[: 2 * self.n], 2)
-        supplied = tau @ v[list(self.loop.truth.drives)]
-        dissipated = float(np.asarray(self._call["dissipation"](q, v))[0])
+        supplied, dissipated = (float(np.asarray(p)[0]) for p in self._call["power"](q, v, tau))
         _, w_rate, _, _, power, _ = self.bristles(x)
         powers = [supplied, dissipated + power[0] + taken]
         return np.concatenate([v, a, z_rate, w_rate, powers])

@@ -196,16 +196,16 @@ def rate_function(loop: ClosedLoop) -> ca.Function:
         desired = build(loop, "reference")(begin + s * length, phase, *of_reference)
         law = build(loop, "law")
         tau, z_rate = law(desired[0], z, *desired[1:], q, v, *(of_law or [ca.MX(0, 1)]))
-    dissipation = build(loop, "dissipation")(q, v, *of_truth)
+    supplied, dissipated = build(loop, "power")(q, v, tau, *of_truth)
     w_rate = ca.MX.zeros(n_w)
     if n_w:
         w = x[2 * n + n_z : 2 * n + n_z + n_w]
         _, w_rate, push, _, power, _ = build(loop, "bristles")(v, w, 0.0, *of_truth)
         a = build(loop, "bristled_dynamics")(q, v, tau, push, *of_truth)
-        dissipation += power
+        dissipated += power
     else:
         a = build(loop, "forward_dynamics")(q, v, tau, *of_truth)
-    powers = [ca.dot(tau, v[list(loop.truth.drives)]), dissipation]
+    powers = [supplied, dissipated]
     return ca.Function("rate", [x, p, s], [length * ca.vertcat(v, a, z_rate, w_rate, *powers)])
 
 

@@ -36,8 +36,8 @@ UNITS = {
     "residual.tip_error_max": "m",
     "residual.tip_error_end": "m",
     "residual.settling_time": "s",
-    "effort.peak": "N m or N",
-    "effort.rms": "N m or N",
+    "effort.peak": "N m, N, A or V",
+    "effort.rms": "N m, N, A or V",
     "effort.energy": "J",
     "effort.saturated_seconds": "s",
     "margins.gain_db": "dB",
@@ -45,6 +45,10 @@ UNITS = {
     "margins.delay_seconds": "s",
     "margins.common_delay_seconds": "s",
     "margins.disk": "-",
+    "margins.sensitivity_peak": "-",
+    "margins.complementary_peak": "-",
+    "margins.joint_sensitivity_peak": "-",
+    "margins.joint_complementary_peak": "-",
     "margins.min_sampling_rate": "Hz",
     "stiffness.lemma.alpha_star": "-",
     "stiffness.exact.alpha_upper": "-",
@@ -68,7 +72,7 @@ MORE_IS_BETTER = frozenset(
         "stiffness.lemma.alpha_star",
         "friction.stable",
     )
-    or (key.startswith("margins.") and key != "margins.min_sampling_rate")
+    or (key.startswith("margins.") and key != "margins.min_sampling_rate" and "peak" not in key)
     or key.endswith("alpha_upper")
 )
 """Metrics of which more is better; of the others less."""

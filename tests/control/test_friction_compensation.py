@@ -133,3 +133,21 @@ def test_an_arm_without_friction_has_none_to_compensate(make, designed):
 def test_methods_without_desired_rates_refuse_it(designed):
     with pytest.raises(ValueError, match="no such table, as method is torque"):
         designed(FULL, "torque")
+
+
+def test_a_law_without_rates_of_its_reference_refuses_it(designed):
+    reference = {"kind": "cycloid", "from": [0.1, 0.2], "to": [0.6, -0.3], "duration": 0.5}
+    with pytest.raises(ValueError, match="no such table, as the law gets no rates"):
+        designed(FULL, reference=reference | {"feed_forward": "position"})
+
+
+def test_motors_get_it_in_their_commands(designed, arm):
+    table = arm.table()
+    for link in table["link"]:
+        link["motor"] = {"command": "current", "torque_constant": 0.05, "gear": 40.0}
+    own = type(arm).model_validate({**table, "name": "arm"})
+    with_it, without = (designed(c, own=own) for c in (FULL, None))
+    v_d = np.array([0.3, -0.2])
+    arguments = [np.zeros(1), np.zeros(0), 0 * v_d, v_d, 0 * v_d, 0 * v_d, v_d]
+    added = with_it.evaluate("law", *arguments)[0] - without.evaluate("law", *arguments)[0]
+    np.testing.assert_allclose(added.ravel(), friction(v_d) / (0.05 * 40.0), atol=1e-10)
