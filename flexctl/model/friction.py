@@ -131,9 +131,9 @@ def friction_faults(friction: Friction) -> Faults:
         yield "smoothing_velocity", expected, slow
 
 
-def sticking_faults(friction: Friction, ratio: float, limit: float | None) -> Faults:
+def sticking_faults(friction: Friction, ratio: float, limit: float) -> Faults:
     """Yield friction that a torque limit on its coordinate does not overcome; keys of the link."""
-    most = math.inf if limit is None else limit / ratio
+    most = limit / ratio
     if friction.breakaway >= most:
         key = "coulomb" if friction.static is None else "static"
         side = " on the motor's side" if ratio != 1 else ""

@@ -322,7 +322,7 @@ def _link_faults(link: Link) -> Faults:
                 yield f"{key}.{direction}", expected, Unquoted(direction)
     yield from _revolute_faults(link) if link.joint == "revolute" else _prismatic_faults(link)
     if link.friction:
-        yield from sticking_faults(link.friction, link.friction_ratio, link.limits.torque)
+        yield from sticking_faults(link.friction, link.friction_ratio, link.torque_limit)
         yield from active_faults(link.friction, link.friction_ratio, link.limits.rate)
     if link.flexible and not link.mass_per_length:
         got = 0 if "mass_per_length" in link.model_fields_set else NOTHING

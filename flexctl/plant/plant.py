@@ -211,6 +211,19 @@ class Plant(Summary):
         return np.array([link.motor_damping for link in self.arm.links])
 
     @cached_property
+    def joint_damping(self) -> Array:
+        """Dampers (n, n) at drives and joints that no stiffness changes: `motor_damping`, friction.
+
+        Of friction the viscous part; they are part of D.
+        """
+        D = self.selection * self.motor_damping @ self.selection.T
+        for j, link in enumerate(self.arm.links if self.friction else ()):
+            if (own := link.friction) is not None:
+                row = self.drives[j] if own.side == "motor" else j
+                D[row, row] += link.friction_ratio**2 * own.viscous
+        return D
+
+    @cached_property
     def torque_limit(self) -> Array:
         """Largest torques or forces (m,) at the driven coordinates, by torque and current."""
         return np.array([link.torque_limit for link in self.arm.links])
