@@ -27,11 +27,13 @@ from flexctl.verdict.named_metrics import (
     linear_metrics,
     metrics,
 )
+from flexctl.verdict.neglected_modes import NeglectedModes
 from flexctl.verdict.partial_verdicts import OF_RUNS, linear_poses_metrics, run_metrics
 from flexctl.verdict.performance import find_no_rest, judge_residual, run_times
 from flexctl.verdict.reasons import Reason, find_reasons, not_computed, unstable_orders
 from flexctl.verdict.sensitivity_peaks import SensitivityPeaks
 from flexctl.verdict.stability import Stability
+from flexctl.verdict.stationary_noise import NoiseInputs, NoiseLevels, stationary_noise
 
 __all__ = [
     "BASELINE",
@@ -47,6 +49,9 @@ __all__ = [
     "Evaluation",
     "LoopResponses",
     "Metric",
+    "NeglectedModes",
+    "NoiseInputs",
+    "NoiseLevels",
     "Place",
     "Reason",
     "SensitivityPeaks",
@@ -69,6 +74,7 @@ __all__ = [
     "run_metrics",
     "run_times",
     "stability_margins",
+    "stationary_noise",
     "unstable_orders",
     "why_it_failed",
     "with_baseline",

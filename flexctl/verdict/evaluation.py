@@ -51,6 +51,7 @@ from flexctl.verdict.performance import (
 )
 from flexctl.verdict.sampling_rate import smallest_sampling_rate
 from flexctl.verdict.stability import Stability, judge_stability
+from flexctl.verdict.stationary_noise import NoiseLevels, noise_levels
 
 _T = TypeVar("_T")
 TOLERANCE = Tolerance.of(1e-8)  # of a run; see Evaluation for the accuracy of its metrics
@@ -63,7 +64,8 @@ class Evaluation(Summary):
     A run in which the reference does not come to rest has no residual; `no_rest` says so. `rest` is
     the final equilibrium of the closed loop, None for open loops. `not_computed` has the reason for
     every metric that could not be computed while others could; `settle_within` is the tip error [m]
-    within which the design counts as settled; `linear` is the loop about its final equilibrium.
+    within which the design counts as settled; `linear` is the loop about its final equilibrium;
+    `noise` is None where the design states none.
 
     Metrics of the run are accurate to about 1e-5 of their size, errors of tip and joints to 1e-7 m
     or rad if that is more: measured, not proven; see docs/theory/simulation.md.
@@ -98,6 +100,7 @@ class Evaluation(Summary):
     not_computed: Mapping[str, str] = field(default_factory=dict)
     settle_within: float = 1e-4
     linear: LinearLoop | None = field(default=None, repr=False)
+    noise: NoiseLevels | None = None
 
     def _facts(self) -> dict[str, Any]:
         tracking, residual, stability = self.tracking, self.residual, self.stability
@@ -348,6 +351,7 @@ def _linear(
         "min_sampling_rate": final
         and get("margins.min_sampling_rate", lambda: _sampling_rate(assessment.loop, final)),
         "stiffness": assessment.stiffness(poses),
+        "noise": final and get("noise", lambda: noise_levels(assessment.loop, final)),
     }
 
 

@@ -7,7 +7,7 @@ sign that of negative feedback: S = 1/(1 + L) and T = L/(1 + L), as in python-co
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +23,7 @@ from flexctl.verdict.channel_margins import ChannelMargins, channel_margins
 from flexctl.verdict.delay_margin import sampled_delay
 from flexctl.verdict.frequency_choice import resolving_frequencies
 from flexctl.verdict.margins import require_decay
+from flexctl.verdict.neglected_modes import NeglectedModes, neglected_modes
 from flexctl.verdict.sensitivity_peaks import SensitivityPeaks, sensitivity_peaks
 from flexctl.verdict.transfer import axis_points, transfer
 
@@ -86,6 +87,9 @@ class LoopResponses(Summary):
         Why a loop has no margins; empty where it has them.
     sample_time
         Of the law [s]; None if it is continuous.
+    neglected
+        Whether stability on the truth follows from that on the design's own plant and the size of
+        its error alone, at the judged pose first; empty of a linear loop.
 
     Examples
     --------
@@ -111,6 +115,7 @@ class LoopResponses(Summary):
     peaks: SensitivityPeaks | None
     no_margins: str
     sample_time: float | None
+    neglected: tuple[NeglectedModes, ...] = ()
 
     def _facts(self) -> dict[str, Any]:
         return {
@@ -133,6 +138,7 @@ def frequency_response(
     w: ArrayLike | None = None,
     *,
     pose: Mapping[str, float] | Array | None = None,
+    n_path: int = 0,
 ) -> LoopResponses:
     """Frequency responses of a loop broken at every actuator and at every signal its law reads.
 
@@ -149,6 +155,8 @@ def frequency_response(
     pose
         Where a closed loop is linearised, as in `linearise`: by default where it rests at the end
         of its reference.
+    n_path
+        Number of poses of the motion at which neglected modes are judged too.
 
     Raises
     ------
@@ -169,19 +177,22 @@ def frequency_response(
     array([0.438])
     """
     require_loop(loop, LinearLoop)
-    model, design = "", ""
-    if isinstance(loop, ClosedLoop):
-        controller = loop.controller
-        model, design = loop.truth.arm.name, controller.design.name
-        if controller.design.open_loop:
-            raise InputError(
-                f"{controller.design.label}: method: expected one with feedback, whose loop has a "
-                f"frequency response, got the open loop {controller.design.method!r}"
-            )
-        linear = linearise(loop, pose)
-        assert isinstance(linear, LinearLoop)
-        loop = linear
-    return responses_of(loop, w, model=model, design=design)
+    checks.whole("n_path", n_path, 0)
+    if isinstance(loop, LinearLoop):
+        return responses_of(loop, w)
+    controller = loop.controller
+    if controller.design.open_loop:
+        raise InputError(
+            f"{controller.design.label}: method: expected one with feedback, whose loop has a "
+            f"frequency response, got the open loop {controller.design.method!r}"
+        )
+    linear = linearise(loop, pose)
+    assert isinstance(linear, LinearLoop)
+    found = responses_of(linear, w, model=loop.truth.arm.name, design=controller.design.name)
+    joints = None
+    if pose is not None:
+        joints = loop.truth.pose(pose)[: loop.truth.m] if isinstance(pose, Mapping) else pose
+    return replace(found, neglected=neglected_modes(loop, joints, n_path=n_path))
 
 
 def responses_of(
@@ -302,9 +313,10 @@ def _chosen(
 ) -> Array:
     """Frequencies that show every resonance of L, S and T, all crossovers and all peaks."""
     opened = [cut.opened([j]) for cut in cuts.values() for j in range(cut.m)]
-    rates = np.concatenate([whole.rates(A) for A in (whole.A, *opened)])
+    rates = np.concatenate([whole.rates(A) for A in opened])
     every = [one for some in margins.values() for one in some]
     peaks = [one.peaks for one in every] + ([peaks_of_all] if peaks_of_all else [])
     marked = [[peak.Ms_frequency, peak.Mt_frequency] for peak in peaks]
     marked += [[one.disk_frequency, *one.crossovers.tolist()] for one in every]
-    return resolving_frequencies(rates, whole.fastest, np.array([w for at in marked for w in at]))
+    special = np.array([w for at in marked for w in at])
+    return resolving_frequencies(whole.rates(whole.A), rates, whole.fastest, special)

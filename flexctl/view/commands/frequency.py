@@ -37,7 +37,7 @@ def draw_bode(options: BodeOptions, model: str, word: str) -> Result:
         controller = design_controller(arm, design, judged["design_basis"], interpreted=True)
         loop = close_loop(controller, judged["true_arm"], judged["truth_basis"])
         say("frequency responses")
-        record = frequency_response(loop, pose=joints or None)
+        record = frequency_response(loop, pose=joints or None, n_path=options.path)
     chosen = choose_channels(record, options.channel)
     answer = responses_json(record)
     answer["basis"] = loop.controller.plant.basis.described()
