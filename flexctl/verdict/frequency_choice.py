@@ -7,7 +7,7 @@ import numpy as np
 from flexctl.checks import Array, ComplexArray
 
 _GRID = 300  # frequencies on an even logarithmic grid
-_BESIDE = 12  # frequencies on each side of a resonance
+_BESIDE = 16  # frequencies on each side of a resonance
 _DECADES = 10.0  # beyond the slowest and the fastest pole
 _SHARP = 0.3  # damping ratio below which a resonance has frequencies of its own
 _REACH = 0.1  # of its frequency, and twice its width, to which they go

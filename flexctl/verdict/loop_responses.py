@@ -20,7 +20,7 @@ from flexctl.loop import ClosedLoop, LinearLoop, linearise, one_sample, require_
 from flexctl.records import Summary
 from flexctl.verdict.broken_loop import BrokenLoop, break_at_sensors, break_loop
 from flexctl.verdict.channel_margins import ChannelMargins, channel_margins
-from flexctl.verdict.delay_margin import sampled_delay
+from flexctl.verdict.delay_margin import reading_delay, sampled_delay
 from flexctl.verdict.frequency_choice import resolving_frequencies
 from flexctl.verdict.margins import require_decay
 from flexctl.verdict.neglected_modes import NeglectedModes, neglected_modes
@@ -271,7 +271,9 @@ def _delays(loop: LinearLoop, place: Place, count: int) -> list[float] | None:
     """Delay margins [s] of the channels of a sampled loop; None of a continuous one."""
     if not loop.sampled:
         return None
-    return [sampled_delay(loop, [j]) if place == "actuator" else np.nan for j in range(count)]
+    if place == "actuator":
+        return [sampled_delay(loop, [j]) for j in range(count)]
+    return [reading_delay(loop, j) for j in range(count)]
 
 
 def _between(

@@ -154,8 +154,8 @@ def products(cuts: tuple[BrokenLoop, BrokenLoop], opened: Sequence[Array], w: Ar
     ]
     finite = np.isfinite(gains[0]).all(axis=(1, 2)) & np.isfinite(gains[1]).all(axis=(1, 2))
     L, truth = gains[0][finite], gains[1][finite]
-    E = np.linalg.solve(L, truth - L)
-    T = np.linalg.solve(np.eye(L.shape[1]) + L, L)
+    E = np.linalg.solve(L, truth - L).astype(complex)
+    T = np.linalg.solve(np.eye(L.shape[1]) + L, L).astype(complex)
     size = np.full(len(w), np.inf)
     size[finite] = np.minimum(_norms(T) * _norms(E), _scaled_norms(T, E))
     return size

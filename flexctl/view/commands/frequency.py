@@ -88,8 +88,6 @@ def _table(record: LoopResponses, answer: dict[str, Any]) -> RenderableType:
     rows = [_row(channel) for channel in record.channels]
     table = plain_table(title, *heads, "Ms", "Mt", rows=rows, numeric=range(1, 8))
     remarks = []
-    if record.sample_time and not record.no_margins:
-        remarks.append("delays of readings of a sampled loop are not computed")
     if record.peaks and len(record.at("actuator")) > 1:
         Ms, Mt = record.peaks.Ms, record.peaks.Mt
         remarks.append(

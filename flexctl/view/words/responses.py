@@ -37,15 +37,15 @@ def neglected_words(record: LoopResponses) -> str:
         )
     unproven = [one for one in judged if not one.proven]
     worst = max(unproven, key=lambda one: one.peak)
-    at = "" if worst.t is None else f" (t = {worst.t:.3g} s)"
-    why = f"sigma_max(T) |error| reaches {worst.peak:.3g} {_where(record, worst.frequency)}{at}"
+    at = "" if worst.t is None else f", t = {worst.t:.3g} s"
+    where = _where(record, worst.frequency)
+    why = f"sigma_max(T) |error| reaches {worst.peak:.3g} {where}{at}; 1 is the limit"
     if worst.peak < 1:
-        why = "the design's loop gain has another number of unstable poles, or is not stable itself"
-    unstable = [one for one in judged if not one.stable]
-    exact = "stable" if not unstable else "not stable"
+        why = "its loop gain has more or fewer unstable poles there, or it is not stable itself"
+    exact = "stable" if all(one.stable for one in judged) else "not stable"
     return (
-        "That modes which the design neglects cannot destabilise it is not proven by their size "
-        f"alone: {why}; by its eigenvalues the loop on the truth is {exact}."
+        f"Robustness to the modes that the design neglects is not proven by their size ({why}); "
+        f"by its eigenvalues the loop on the truth is {exact}."
     )
 
 
