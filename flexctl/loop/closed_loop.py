@@ -15,12 +15,19 @@ from numpy.typing import ArrayLike
 
 from flexctl import checks
 from flexctl.checks import Array
-from flexctl.control import Controller, law_inputs, limit_torque, share_law, torque_limits
+from flexctl.control import (
+    Controller,
+    holding_limits,
+    law_inputs,
+    limit_torque,
+    share_law,
+    torque_limits,
+)
 from flexctl.errors import InputError
 from flexctl.loop.events import JUMP
 from flexctl.loop.measurement import Measurement, make_measurement, measure_signals
 from flexctl.loop.setup import default_truth
-from flexctl.model import DESIGN_TABLES, Arm, BasisChoice, load_model, pick_basis
+from flexctl.model import Arm, BasisChoice, is_of_design, load_model, pick_basis
 from flexctl.plant import (
     STIFFNESS_ERROR,
     Plant,
@@ -48,7 +55,8 @@ class ClosedLoop(Summary):
     controller
         Law, reference and torque limits.
     truth
-        Plant of the arm as it is, with n coordinates [rad or m] and m torques [N m or N].
+        Plant of the arm as it is, with n coordinates [rad or m] and m torques [N m or N], or
+        commands of motors [A or V].
     measurement
         What the law measures of the truth's q, v (n,).
 
@@ -129,7 +137,7 @@ class ClosedLoop(Summary):
         of_design, of_plant = dict[str, ArrayLike](), dict[str, ArrayLike]()
         for key, x in values.items():
             if key not in of_truth:
-                (of_design if key.split(".")[0] in DESIGN_TABLES else of_plant)[key] = x
+                (of_design if is_of_design(key) else of_plant)[key] = x
         own = {key: x for key, x in of_plant.items() if not is_stiffness_error(key)}
         own |= {key.removeprefix(_OF_TRUTH): x for key, x in of_truth.items()}
         truth = self.truth.at(own) if own else self.truth
@@ -167,8 +175,14 @@ class ClosedLoop(Summary):
 
     @property
     def torque_limit(self) -> Array:
-        """Largest torques (m,) [N m or N] that both the law and the true arm allow."""
+        """Largest torques (m,) [N m or N], or commands, that both law and true arm allow."""
         return np.minimum(self.controller.torque_limit, torque_limits(self.truth.arm))
+
+    @property
+    def holding_limit(self) -> Array:
+        """Largest torques (m,) [N m or N] at rest, by limits of torque, current and voltage."""
+        by_law = self.torque_limit * self.truth.torque_per_command
+        return np.minimum(by_law, holding_limits(self.truth.arm))
 
     @cached_property
     def valid_range(self) -> tuple[Array, Array]:
@@ -227,9 +241,8 @@ class ClosedLoop(Summary):
             s = ca.fmin(ca.fmax(x, 0), 1) ** 2 * (3 - 2 * ca.fmin(ca.fmax(x, 0), 1))
         if self.controller.external and self.controller.external.timed:
             s = t
-        q_d, v_d, a_d = motion.function(t, *([own] if own.numel() else []))
-        third = ca.densify(motion.after(phase / JUMP, a_d, stepped))
-        outputs = [ca.densify(s), q_d, v_d, third]
+        results = motion.function.call([t, *([own] if own.numel() else [])])
+        outputs = [ca.densify(s), *motion.after(phase / JUMP, results, stepped)]
         parts = [switch, own, ca.vec(stepped)]
         numbers = ca.MX.sym("numbers", sum(part.numel() for part in parts))
         ends = np.cumsum([0, *(part.numel() for part in parts)]).tolist()
@@ -255,11 +268,18 @@ class ClosedLoop(Summary):
 
     @cached_property
     def law_jacobian(self) -> ca.Function:
-        """Inputs of `law` -> dtau/dq, dtau/dv, (m, n) each: for Newton's method in a run."""
-        inputs = self._law_inputs()
-        tau, _ = self._limited(inputs)
-        q, v = inputs[5], inputs[6]
-        J = ca.jacobian(tau, ca.vertcat(q, v))
+        """Inputs of `law` -> dF/dq, dF/dv, (m, n) each, of the forces F that its commands give.
+
+        For Newton's method in a run. The last input is `force_numbers`.
+        """
+        inputs, own = self._law_inputs(), len(self.law_numbers)
+        inputs[-1] = ca.SX.sym("numbers", len(self.force_numbers))
+        tau, _ = self._limited([*inputs[:-1], inputs[-1][:own]])
+        q, v, e = inputs[5], inputs[6], self.truth.equations
+        force = e.motors.force(tau, v[list(self.truth.drives)])
+        if inputs[-1].numel() > own:
+            force = ca.substitute(force, e.free, inputs[-1][own:])
+        J = ca.jacobian(force, ca.vertcat(q, v))
         parts = [J[:, : self.truth.n], J[:, self.truth.n :]]
         names = [*law_inputs(), "numbers"], ["tau_by_q", "tau_by_v"]
         outputs = [ca.densify(P) for P in parts]
@@ -290,6 +310,13 @@ class ClosedLoop(Summary):
         return np.concatenate([self.controller.numbers, limit[np.isfinite(limit)]])
 
     @cached_property
+    def force_numbers(self) -> Array:
+        """Numbers (k,) of the forces: those of the law, and with motors those of the true arm."""
+        if all(link.motor is None for link in self.truth.arm.links):
+            return self.law_numbers
+        return np.concatenate([self.law_numbers, self.truth.numbers])
+
+    @cached_property
     def reference_numbers(self) -> Array:
         """Numbers (k,) of the reference: its duration, the fade-in, and those of the motion."""
         motion = self.controller.reference
@@ -310,9 +337,17 @@ class ClosedLoop(Summary):
         how = (bool(self.controller.blend), bool(external and external.timed), steps)
         return f"{_digest(motion.function)} {how}"
 
-    def agreeing_state(self, q: Array, v: Array) -> Array:
-        """State of the law (n_z,) with the measurement of the truth's q, v (n,) as estimate."""
-        return self.controller.agreeing_state(*self.measurement.read(q, v))
+    def agreeing_state(self, q: Array, v: Array, *desired: Array, weight: float = 0.0) -> Array:
+        """State of the law (n_z,) with the measurement of the truth's q, v (n,) as estimate.
+
+        See `Controller.agreeing_state` for the others.
+        """
+        seen = self.measurement.read(q, v)
+        return self.controller.agreeing_state(*seen, *desired, weight=weight)
+
+    def initial_law_state(self, q: Array, v: Array) -> Array:
+        """State of the law (n_z,) at the start of a run with the truth at q, v (n,)."""
+        return self.controller.initial_state(*self.measurement.read(q, v))
 
     def _law_inputs(self) -> list[ca.SX]:
         m, n, n_z = self.truth.m, self.truth.n, self.controller.n_state

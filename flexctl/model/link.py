@@ -14,6 +14,7 @@ from pydantic import (
     model_validator,
 )
 
+from flexctl.model.motor import Command, Motor
 from flexctl.model.profile import TWIST, UNIFORM, Profile, Torsion, join_profiles, split_profiles
 from flexctl.model.record import (
     NOTHING,
@@ -150,7 +151,8 @@ class Link(Record):
     `damping_ratio` holds for all further modes.  `masses` move with the line of a revolute link;
     by direction of deflection `rotary_inertia` rho I [kg m] of its sections and, where they shear,
     `shear_stiffness` kappa G A [N].  With `torsion` the line of a revolute link also twists.  What
-    varies along the line stands here with its mean over the length; `profile` says how.
+    varies along the line stands here with its mean over the length; `profile` says how.  With a
+    `motor` a controller may command volts or amperes.
     """
 
     name: LinkName
@@ -170,8 +172,57 @@ class Link(Record):
     torsion: Torsion | None = None
     flexible_joint: FlexibleJoint | None = None
     tip_load: TipLoadChoice | None = None
+    motor: Motor | None = None
     limits: Limits = Limits()
     _profiles: Mapping[str, Profile] = PrivateAttr(default_factory=dict)
+
+    @property
+    def command(self) -> Command:
+        """What a controller commands at the joint: torque (or force), current [A], voltage [V]."""
+        return self.motor.command if self.motor else "torque"
+
+    @property
+    def gear(self) -> float:
+        """Ratio G [-, rad/m if it slides] of the gear between motor and joint."""
+        if self.flexible_joint:
+            return self.flexible_joint.gear
+        return self.motor.gear or 1.0 if self.motor else 1.0
+
+    @property
+    def torque_per_current(self) -> float:
+        """G k_t: torque or force at the driven coordinate per ampere; 1 without a motor."""
+        return self.gear * self.motor.torque_constant if self.motor else 1.0
+
+    @property
+    def torque_per_command(self) -> float:
+        """Torque or force of a motor at rest per unit of its command: 1, G k_t or G k_t/R."""
+        if self.command == "torque" or self.motor is None:
+            return 1.0
+        if self.command == "current" or self.motor.resistance is None:
+            return self.torque_per_current
+        return self.torque_per_current / self.motor.resistance
+
+    @property
+    def motor_damping(self) -> float:
+        """Damper G^2 k_t k_e/R [N m s/rad, N s/m] that the back-EMF of a voltage command makes."""
+        if self.command != "voltage" or self.motor is None or self.motor.back_emf is None:
+            return 0.0
+        return self.torque_per_command * self.gear * self.motor.back_emf
+
+    @property
+    def torque_limit(self) -> float:
+        """Largest torque or force at the driven coordinate, by `limits` and current; or inf."""
+        torques = [self.limits.torque or float("inf")]
+        if self.motor and self.motor.current_limit:
+            torques.append(self.torque_per_current * self.motor.current_limit)
+        return min(torques)
+
+    @property
+    def command_limit(self) -> float:
+        """Largest command: of a voltage that of the supply, else that of `torque_limit`."""
+        if self.command == "voltage" and self.motor:
+            return self.motor.voltage_limit or float("inf")
+        return self.torque_limit / self.torque_per_command
 
     @property
     def plain(self) -> bool:
@@ -252,6 +303,8 @@ _VARYING = ("mass_per_length", "EI", "rotary_inertia", "shear_stiffness", "torsi
 
 def _link_faults(link: Link) -> Faults:
     yield from _line_faults(link)
+    if link.flexible_joint and link.motor and link.motor.gear is not None:
+        yield "motor.gear", "no such key, as flexible_joint has the gear", link.motor.gear
     planes = PLANES[link.joint]
     for key in ("EI", "rotary_inertia", "shear_stiffness"):
         for direction in getattr(link, key):

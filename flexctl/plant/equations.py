@@ -1,6 +1,6 @@
 """The terms of an arm's equations of motion, for either engine.
 
-M a + h + c + k + D v = B tau. The forces of the potentials, c = dV_gravity/dq and k = dV_strain/dq,
+M a + h + c + k + D v = B u. The forces of the potentials, c = dV_gravity/dq and k = dV_strain/dq,
 are gradients of scalar sums along the chain; the engine gives the kinetic terms.
 """
 
@@ -16,12 +16,13 @@ from flexctl.model import Arm
 from flexctl.plant.elimination import Elimination, eliminate
 from flexctl.plant.energies import Energies
 from flexctl.plant.lagrange import Lagrange
+from flexctl.plant.motors import Motors
 from flexctl.plant.recursion import Recursion
 
 
 @dataclass(frozen=True, kw_only=True)
 class Equations:
-    """Terms of M a + h + c + k + D v = B tau as expressions; n coordinates, m joints.
+    """Terms of M a + h + c + k + D v = B u as expressions; n coordinates, m joints.
 
     Each term is built on first use: of a fine mesh often only M, k and D are needed. Forces are in
     N for metres and N m for radians.
@@ -31,9 +32,10 @@ class Equations:
     q, v
         Coordinates [rad, m] and their rates (n, 1); symbols.
     a, tau
-        Accelerations (n, 1) and joint torques (m, 1); symbols.
-    B
-        Input matrix (n, m).
+        Accelerations (n, 1) and commands u (m, 1) of the actuators, torques unless they are motors;
+        symbols.
+    selection
+        Matrix (n, m) with a one where an actuator acts.
     engine
         Gives the kinetic terms.
     sum_up
@@ -51,7 +53,7 @@ class Equations:
     v: ca.SX
     a: ca.SX
     tau: ca.SX
-    B: ca.SX
+    selection: ca.SX
     engine: Recursion | Lagrange
     sum_up: Callable[[], Energies]
     arm: Arm
@@ -75,14 +77,40 @@ class Equations:
         return self.engine.bias()
 
     @cached_property
+    def motors(self) -> Motors:
+        """The actuators; without motors their commands are torques."""
+        return Motors(links=self.arm.links)
+
+    @cached_property
+    def B(self) -> ca.SX:
+        """Input matrix (n, m): forces per unit of the commands."""
+        return self.selection @ ca.diag(self.motors.torque_per_command)
+
+    @cached_property
+    def rates(self) -> ca.SX:
+        """Rates (m, 1) of the driven coordinates."""
+        return self.selection.T @ self.v
+
+    @cached_property
+    def torque(self) -> ca.SX:
+        """Torques or forces (m, 1) of the actuators under their commands."""
+        return self.motors.torque(self.tau, self.rates)
+
+    @cached_property
+    def force(self) -> ca.SX:
+        """Forces B u (n, 1) of the commands, within what amplifiers allow."""
+        return self.selection @ self.motors.force(self.tau, self.rates)
+
+    @cached_property
     def inverse(self) -> ca.SX:
         """M a + h + c + k + D v (n, 1)."""
-        return self.engine.inverse_dynamics(self.a) + self._wrong
+        braked = self.selection @ (self.motors.damping * self.rates)
+        return self.engine.inverse_dynamics(self.a) + braked + self._wrong
 
     @cached_property
     def forward(self) -> ca.SX:
-        """Accelerations under the torques tau (n, 1)."""
-        exact = self.engine.forward_dynamics(self.tau)
+        """Accelerations under the commands (n, 1)."""
+        exact = self.engine.forward_dynamics(self.torque)
         return exact + self._solved(self._wrong) if self.errors.numel() else exact
 
     @cached_property
@@ -109,8 +137,8 @@ class Equations:
 
     @property
     def D(self) -> ca.SX:
-        """Damping matrix (n, n)."""
-        return self.energies.D
+        """Damping matrix (n, n), with that of motors whose voltage is commanded."""
+        return self.energies.D + self.selection @ ca.diag(self.motors.damping) @ self.selection.T
 
     @cached_property
     def tangent_stiffness(self) -> ca.SX:
@@ -121,12 +149,13 @@ class Equations:
     def derivatives(self) -> tuple[ca.SX, ca.SX, ca.SX]:
         """da/dq, da/dv (n, n) and da/dtau (n, m) of the accelerations at q, v, tau.
 
-        From the inverse dynamics f(q, v, a) = B tau: da/dq = -M^-1 df/dq and so on, at a fraction
-        of the cost of differentiating the forward dynamics.
+        From the inverse dynamics f(q, v, a) = B u: da/dq = -M^-1 df/dq and so on, at a fraction of
+        the cost of differentiating the forward dynamics.
         """
-        by_state = ca.jacobian(self.inverse, ca.vertcat(self.q, self.v))
+        by_state = ca.jacobian(self.inverse - self.force, ca.vertcat(self.q, self.v))
         slopes, n = ca.substitute(by_state, self.a, self.forward), self.q.shape[0]
-        return self._solved(slopes[:, :n]), self._solved(slopes[:, n:]), self._solved(-self.B)
+        by_command = -ca.jacobian(self.force, self.tau)
+        return self._solved(slopes[:, :n]), self._solved(slopes[:, n:]), self._solved(by_command)
 
     @cached_property
     def derivatives_at_rest(self) -> tuple[ca.SX, ca.SX, ca.SX]:

@@ -109,7 +109,7 @@ def _deflections(e: Equations) -> ca.SX:
 
 
 def _momentum(e: Equations) -> ca.SX:
-    """Return the momenta p = dT/dv; the equations of motion are p' = force + B tau with `_force`.
+    """Return the momenta p = dT/dv; the equations of motion are p' = force with `_force`.
 
     This is Lagrange's first form, of which the midpoint rule is symplectic.
     """
@@ -117,8 +117,8 @@ def _momentum(e: Equations) -> ca.SX:
 
 
 def _force(e: Equations) -> ca.SX:
-    """Return the forces d(T - V)/dq - D v without the torques."""
-    return ca.gradient(e.energies.kinetic, e.q) - e.c - e.k - e.D @ e.v
+    """Return the forces d(T - V)/dq - D v + B u."""
+    return ca.gradient(e.energies.kinetic, e.q) - e.c - e.k - e.D @ e.v + e.force
 
 
 _TABLE: dict[str, tuple[str, dict[str, Callable[[Equations], ca.SX]]]] = {
@@ -165,6 +165,14 @@ _TABLE: dict[str, tuple[str, dict[str, Callable[[Equations], ca.SX]]]] = {
     ),
     "deflections_jacobian": ("q", {"deflection_by_q": lambda e: ca.jacobian(_deflections(e), e.q)}),
     "terms": ("q", {"M": lambda e: e.M, "D": lambda e: e.D, "K": lambda e: e.tangent_stiffness}),
-    "dissipation": ("q v", {"dissipation": lambda e: ca.dot(e.v, e.D @ e.v)}),
-    "momentum": ("q v", {"momentum": _momentum, "force": _force}),
+    "power": (
+        "q v tau",
+        {
+            "supplied": lambda e: ca.dot(e.torque, e.rates),
+            "dissipated": lambda e: ca.dot(e.v, e.energies.D @ e.v),
+        },
+    ),
+    "torque": ("v tau", {"torque": lambda e: e.torque}),
+    "balance": ("q v a tau", {"residual": lambda e: e.inverse - e.force}),
+    "momentum": ("q v tau", {"momentum": _momentum, "force": _force}),
 }

@@ -30,6 +30,11 @@ STIFFNESS_ERROR = "stiffness_error"
 _Path = tuple[str | int, ...]  # attributes, keys and indices below a record
 
 _OF_JOINT = ("rotor_inertia", "stiffness", "damping")
+_OF_MOTOR = {
+    "torque": (),
+    "current": ("torque_constant",),
+    "voltage": ("torque_constant", "resistance", "back_emf"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +87,7 @@ def _link_paths(link: Link) -> Iterator[_Path]:
     yield from (("hub", "inertia", k) for k in range(3))
     if link.flexible_joint:
         yield from (("flexible_joint", key) for key in _OF_JOINT)
+    yield from (("motor", key) for key in _OF_MOTOR[link.command])
     if not (link.masses or link.rotary_inertia or link.torsion):
         yield ("mass_per_length",)
     yield from (("EI", plane) for plane in link.EI if plane not in link.shear_stiffness)
@@ -223,7 +229,10 @@ def change_numbers(
     return numbers
 
 
-_ABOVE_ZERO = ("EI", "GJ", "stiffness", "rotor_inertia", "mass_per_length")
+_ABOVE_ZERO = (
+    *("EI", "GJ", "stiffness", "rotor_inertia", "mass_per_length"),
+    *("torque_constant", "resistance"),
+)
 
 
 def _require_possible(name: str, value: float) -> None:

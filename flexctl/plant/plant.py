@@ -52,9 +52,11 @@ class Plant(Summary):
     """Equations of motion M(q) a + h(q, v) + c(q) + k(q) + D(q) v = B tau of one arm.
 
     q = [joint variables; rotor angles; elastic coordinates] has n entries, tau one per joint (m); a
-    joint with a rotor is driven by it through a spring.  Numeric methods take and return arrays: q,
-    v, a (n,), tau (m,); SI units, radians.  They accept any q: if the rotation vector of a tip that
-    bends in space is longer than pi, its series and all results are wrong.
+    joint with a rotor is driven by it through a spring.  tau are torques, or the commands [A or V]
+    of motors: then B has the torques per command, and D the dampers of back-EMF.  Numeric methods
+    take and return arrays: q, v, a (n,), tau (m,); SI units, radians.  They accept any q: if the
+    rotation vector of a tip that bends in space is longer than pi, its series and all results are
+    wrong.
 
     Attributes
     ----------
@@ -190,9 +192,29 @@ class Plant(Summary):
         return len(self.bodies)
 
     @cached_property
-    def B(self) -> Array:
-        """Input matrix (n, m): torques act on joints or their rotors, the links being clamped."""
+    def selection(self) -> Array:
+        """Matrix (n, m): torques act on joints or their rotors, the links being clamped."""
         return np.eye(self.n)[:, self.drives]
+
+    @cached_property
+    def torque_per_command(self) -> Array:
+        """Torque or force per unit of the command of each actuator (m,): 1 without a motor."""
+        return np.array([link.torque_per_command for link in self.arm.links])
+
+    @cached_property
+    def motor_damping(self) -> Array:
+        """Dampers (m,) of the back-EMF of motors whose voltage is commanded; part of D."""
+        return np.array([link.motor_damping for link in self.arm.links])
+
+    @cached_property
+    def torque_limit(self) -> Array:
+        """Largest torques or forces (m,) at the driven coordinates, by torque and current."""
+        return np.array([link.torque_limit for link in self.arm.links])
+
+    @cached_property
+    def B(self) -> Array:
+        """Input matrix (n, m) of the commands: `selection` times `torque_per_command`."""
+        return self.selection * self.torque_per_command
 
     @cached_property
     def valid_range(self) -> tuple[Array, Array]:
@@ -281,27 +303,38 @@ class Plant(Summary):
     def casadi_functions(self) -> PlantFunctions:
         """All functions of the plant, by name, as CasADi functions with dense results.
 
-        In addition to those that have a method here: "terms" q -> M, D, d(c + k)/dq, each (n, n),
-        and "dissipation" (q, v) -> v'Dv [W], for implicit integrators, and "momentum" (q, v) ->
-        dT/dv, d(T - V)/dq - D v for the midpoint rule.
+        In addition to those that have a method here, for integrators: "terms" q -> M, D, d(c +
+        k)/dq, each (n, n), "balance" (q, v, a, tau) -> M a + h + c + k + D v - B tau, "momentum"
+        (q, v, tau) -> dT/dv, d(T - V)/dq - D v + B tau; of the actuators "torque" (v, tau) ->
+        torques (m,) and "power" (q, v, tau) -> what they supply, and what the arm's own dampers
+        take [W].
         """
         return share_functions(self.content, self._make_equations)
 
     def _make_equations(self) -> Equations:
         q, v = ca.SX.sym("q", self.n), ca.SX.sym("v", self.n)
-        B = ca.SX(ca.sparsify(ca.DM(self.B)))
+        selection = ca.SX(ca.sparsify(ca.DM(self.selection)))
         own, bodies, free = self._with_symbols()
         arm, errors = own.arm, ca.vertcat(ca.SX(0, 1), *own.stiffness_error.values())
         sum_up = cache(lambda: chain_energies(arm, bodies, q, v))
         engine = (
             Recursion(arm=arm, bodies=bodies, q=q, v=v)
             if self.engine == "recursion"
-            else Lagrange(energies=sum_up(), q=q, v=v, coordinates=self.coordinates, B=B)
+            else Lagrange(energies=sum_up(), q=q, v=v, coordinates=self.coordinates, B=selection)
         )
         a, tau = ca.SX.sym("a", self.n), ca.SX.sym("tau", self.m)
         wrong = {} if errors.is_zero() else {"parts": part_energies(bodies, q), "errors": errors}
         return Equations(
-            q=q, v=v, a=a, tau=tau, B=B, engine=engine, sum_up=sum_up, arm=arm, free=free, **wrong
+            q=q,
+            v=v,
+            a=a,
+            tau=tau,
+            selection=selection,
+            engine=engine,
+            sum_up=sum_up,
+            arm=arm,
+            free=free,
+            **wrong,
         )
 
     def _with_symbols(self) -> tuple[Numbers, tuple[Body, ...], ca.SX]:
@@ -392,11 +425,11 @@ class Plant(Summary):
         return self._call("elastic_stiffness", q)
 
     def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
-        """Generalised forces M a + h + c + k + D v, (n,); their rows `drives` are torques."""
+        """Generalised forces M a + h + c + k + D v, (n,); their rows `drives` are of B tau."""
         return self._call("inverse_dynamics", q, v, a)
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
-        """Accelerations a (n,) under the joint torques tau (m,).
+        """Accelerations a (n,) under the joint torques, or commands of motors, tau (m,).
 
         Raises
         ------
@@ -409,6 +442,17 @@ class Plant(Summary):
         a = np.asarray(self._call("forward_dynamics", q, v, tau))
         require_balance(self, q, v, tau, a)
         return a
+
+    def torque(self, v: Array, tau: Array) -> Array:
+        """Torques or forces (m,) of the actuators under commands tau (m,), at rates v (n,).
+
+        With the back-EMF and the current limits of motors. Several states (n, N) give (m, N).
+        """
+        if all(link.motor is None for link in self.arm.links):
+            return tau
+        own = [self.numbers] if self.parameters else []
+        found = np.array(self.casadi_functions["torque"](v, tau, *own))
+        return found.reshape(np.shape(tau))
 
     def derivatives(self, q: Array, v: Array, tau: Array) -> tuple[Array, Array, Array]:
         """Exact derivatives of the accelerations a(q, v, tau): by q, v (n, n) and by tau (n, m).

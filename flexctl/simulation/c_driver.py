@@ -52,7 +52,7 @@ class _Event(ct.Structure):
 class _Problem(ct.Structure):
     _fields_ = (
         *_fields(_int, "method n m n_z held n_hat n_own n_lines"),
-        *_fields(_Function, "inverse_dynamics forward_dynamics momentum terms dissipation"),
+        *_fields(_Function, "balance forward_dynamics momentum terms power"),
         *_fields(_Function, "deflections reference law law_jacobian"),
         *_fields(_double, "rtol atol_q atol_v fixed_step sample_time steepest"),
         *_fields(_int, "max_steps n_events n_samples"),

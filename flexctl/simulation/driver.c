@@ -1,7 +1,7 @@
 /* Driver of a run: events, steps, samples, energy account, and where the model ends.
 
-   The equations are M(q) a + n(q, v) = B tau, with the terms and the joint torques tau from
-   compiled CasADi functions. A run is a list of events: a change of phase, a sample of the law, a
+   The equations are M(q) a + n(q, v) = B tau, with the terms and the joint torques tau, or commands
+   of motors, from compiled CasADi functions. A run is a list of events: a change of phase, a sample of the law, a
    held torque taking effect. Between events the right-hand side is smooth, and one of the methods
    included below steps from one to the next. */
 
@@ -99,12 +99,12 @@ static void complete_rate(state_t *s, const real *y, real *k) {
   real *power = k + 2 * n + n_z;
   memcpy(k, v, n * sizeof(real));
   if (!s->p->held) memcpy(k + 2 * n, s->z_rate, n_z * sizeof(real));
-  power[0] = all_lanes(0);
-  for (casadi_int j = 0; j < s->m; j++) power[0] += s->tau[j] * v[s->p->drives[j]];
   s->arg[0] = y;
   s->arg[1] = v;
-  s->res[0] = power + 1;
-  run_function(s, &s->p->dissipation);
+  s->arg[2] = s->tau;
+  s->res[0] = power;
+  s->res[1] = power + 1;
+  run_function(s, &s->p->power);
 }
 
 /* k = dy/dt by forward dynamics. */
@@ -160,13 +160,13 @@ static real pair_squares(const state_t *s, casadi_int n, const real *e, const re
   return sum;
 }
 
-/* The same of a state's error e at y: of the arm, and of an observer's estimate or the states of an
-   external law, which are fed back and as fast. Integrals are as exact as the positions that they
-   sum up. */
+/* The same of a state's error e at y: of the arm, of own states of the law and of an observer's
+   estimate, which are fed back and as fast. Integrals are as exact as the positions that they sum
+   up. */
 static real squares(const state_t *s, const real *e, const real *y) {
   const casadi_int n_hat = s->p->n_hat, end = 2 * s->n + s->n_z, at = end - 2 * n_hat;
   real sum = pair_squares(s, s->n, e, y) + pair_squares(s, n_hat, e + at, y + at);
-  for (casadi_int i = end - s->p->n_own; i < end; i++) {
+  for (casadi_int i = at - s->p->n_own; i < at; i++) {
     const real x = e[i] / weight_q(s, y[i]);
     sum += x * x;
   }
@@ -375,7 +375,7 @@ static void run(state_t *s, double first_step) {
 int flexctl_simulate(const problem_t *p, const real *q0, const real *v0, const real *z0,
                      const real *tau0, double first_step, result_t *r) {
   const casadi_int n = p->n, m = p->m, n_z = p->n_z, size = 2 * n + n_z + 2;
-  const function_t *all[] = {&p->inverse, &p->forward, &p->momentum, &p->terms, &p->dissipation,
+  const function_t *all[] = {&p->balance, &p->forward, &p->momentum, &p->terms, &p->power,
                              &p->deflections, &p->reference, &p->law, &p->law_jacobian};
   casadi_int n_arg = 8, n_res = 8, n_iw = 1, n_w = 1, n_held = 0;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

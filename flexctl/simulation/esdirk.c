@@ -26,9 +26,9 @@ static void residual(state_t *s, const double *y, const double *a) {
   s->arg[0] = y;
   s->arg[1] = y + s->n;
   s->arg[2] = a;
+  s->arg[3] = s->tau;
   s->res[0] = s->f;
-  run_function(s, &s->p->inverse);
-  for (casadi_int j = 0; j < s->m; j++) s->f[s->p->drives[j]] -= s->tau[j];
+  run_function(s, &s->p->balance);
   s->r->evaluations++;
 }
 

@@ -37,7 +37,7 @@ INTEGRATORS: Mapping[str, Integrator] = {
     "esdirk": Integrator(
         words="ARK4(3)6L[2]SA (ESDIRK) with error control",
         number=0,
-        functions=("inverse_dynamics", *_NEWTON),
+        functions=("balance", *_NEWTON),
         observes=False,
     ),
     "explicit": Integrator(

@@ -1,7 +1,7 @@
 /* Newton's method of the implicit methods: the iteration matrix and its factors.
 
    Both solve M a + n = B tau at q = q* + c v, v = v* + c a for some c ~ h. The derivative by a is
-   N = M + c (D - B dtau/dv) + c^2 (K - B dtau/dq), but for the derivatives of M and of the
+   N = M + c (D - dF/dv) + c^2 (K - dF/dq), F = B tau, but for the derivatives of M and of the
    velocity's forces, which are small of order c and left out. */
 
 /* Parts of the iteration matrix about (t, y): M, D, K of the plant and the law's derivatives. */

@@ -28,8 +28,8 @@ from flexctl.plant import (
     why_too_steep,
 )
 
-RUN = ("reference", "law", "dissipation", "deflections")  # needed by every run
-_SIGNALS = {"forward_dynamics": 3, "reference": 2, "law": 7, "dissipation": 2, "deflections": 1}
+RUN = ("reference", "law", "power", "deflections")  # needed by every run
+_SIGNALS = {"forward_dynamics": 3, "reference": 2, "law": 7, "power": 3, "deflections": 1}
 
 
 def build(loop: ClosedLoop, name: str) -> ca.Function:
@@ -46,7 +46,8 @@ def content(loop: ClosedLoop, name: str) -> str:
     by the source code; the truth plant by its data.
     """
     if name == "law_jacobian":
-        return f"jacobian {loop.law_key} {source_digest()}"
+        driven = any(link.motor for link in loop.truth.arm.links)
+        return f"jacobian {loop.law_key} {loop.truth.content if driven else source_digest()}"
     if name == "law":
         return f"{loop.law_key} {source_digest()}"
     return loop.reference_key if name == "reference" else loop.truth.content
@@ -54,8 +55,10 @@ def content(loop: ClosedLoop, name: str) -> str:
 
 def numbers_of(loop: ClosedLoop, name: str) -> Array:
     """Values (k,) of the numbers that are the last input of a function of a run, if any."""
-    if name in ("law", "law_jacobian"):
+    if name == "law":
         return loop.law_numbers
+    if name == "law_jacobian":
+        return loop.force_numbers
     return loop.reference_numbers if name == "reference" else loop.truth.numbers
 
 
@@ -176,9 +179,8 @@ class Stretch:
         """dx/dt."""
         q, v = np.split(x[: 2 * self.n], 2)
         a, tau, z_rate = self.accelerations(t, x)
-        supplied = tau @ v[list(self.loop.truth.drives)]
-        dissipated = float(np.asarray(self._call["dissipation"](q, v))[0])
-        return np.concatenate([v, a, z_rate, [supplied, dissipated]])
+        powers = [float(np.asarray(power)[0]) for power in self._call["power"](q, v, tau)]
+        return np.concatenate([v, a, z_rate, powers])
 
     def slopes(self, x: Array) -> Array:
         """Slopes (lines,) [-] at the ends of the lines."""

@@ -182,8 +182,7 @@ def rate_function(loop: ClosedLoop) -> ca.Function:
         law = build(loop, "law")
         tau, z_rate = law(desired[0], z, *desired[1:], q, v, *(of_law or [ca.MX(0, 1)]))
     a = build(loop, "forward_dynamics")(q, v, tau, *of_truth)
-    dissipation = build(loop, "dissipation")(q, v, *of_truth)
-    powers = [ca.dot(tau, v[list(loop.truth.drives)]), dissipation]
+    powers = build(loop, "power")(q, v, tau, *of_truth)
     return ca.Function("rate", [x, p, s], [length * ca.vertcat(v, a, z_rate, *powers)])
 
 

@@ -490,7 +490,9 @@ def _seen_in(
 def _what_limits(loop: ClosedLoop, saturated: Array) -> tuple[str, ...]:
     """Note for a run at its torque limits that linear results do not cover them."""
     names = ", ".join(np.array(loop.truth.joints)[saturated])
+    torques = all(link.command == "torque" for link in loop.truth.arm.links)
+    what = "torque limit" if torques else "actuator limit"
     return (
-        f"the run reaches the torque limit of {names}: eigenvalues and margins are those of the "
-        "loop within its limits and do not cover the time at a limit",
+        f"the run reaches the {what} of {names}: eigenvalues and margins are those of the loop "
+        "within its limits and do not cover the time at a limit",
     )

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from flexctl.model import Arm
+from flexctl.model import Arm, command_units, torque_units
 from flexctl.verdict import NO_LIMIT_DB
-from flexctl.view.signals import joint_units, torque_units
+from flexctl.view.signals import joint_units
 from flexctl.view.words.numbers import GROWN
 
 Evaluation = Mapping[str, Any]
@@ -37,9 +37,10 @@ class Row:
 
 @dataclass(frozen=True)
 class _Merit:
-    """Where a figure is found, in which unit ({joint}, {torque}: the arm's), and which is best.
+    """Where a figure is found, in which unit, and which is best.
 
-    `missing` stands for a figure that a design has not, although it has the part `of` the verdict.
+    {joint}, {torque} and {command} are units of the arm. `missing` stands for a figure that a
+    design has not, although it has the part `of` the verdict.
     """
 
     read: Reader
@@ -163,15 +164,15 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
         ),
     },
     "Effort": {
-        "peak torques": (
-            _Merit(_at("effort.peak"), "{torque}"),
+        "peak {commands}": (
+            _Merit(_at("effort.peak"), "{command}"),
             "joint by joint, over the whole run",
         ),
         "energy": (
             _Merit(_at("effort.energy"), "J", min),
             "integral of |torque x rate|",
         ),
-        "at the torque limit": (
+        "at the {limit}": (
             _Merit(_at("effort.saturated_seconds", _largest), "s"),
             "time spent there, of the joint that is there longest",
         ),
@@ -327,6 +328,12 @@ def metric_rows(evaluations: Sequence[Evaluation], arm: Arm) -> list[Row]:
     units = {
         "joint": ", ".join(dict.fromkeys(f"m{unit}" for unit in joint_units(arm))),
         "torque": ", ".join(dict.fromkeys(torque_units(arm))),
+        "command": ", ".join(dict.fromkeys(command_units(arm))),
+    }
+    torques = all(link.command == "torque" for link in arm.links)
+    words = {
+        "commands": "torques" if torques else "commands",
+        "limit": "torque limit" if torques else "limit",
     }
     shown = {
         group: [
@@ -338,7 +345,7 @@ def metric_rows(evaluations: Sequence[Evaluation], arm: Arm) -> list[Row]:
     }
     return [
         Row(
-            label=label,
+            label=label.format(**words),
             unit=merit.unit.format(**units),
             cells=_cells(merit, evaluations),
             meaning=meaning,

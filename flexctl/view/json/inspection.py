@@ -99,7 +99,7 @@ def _at_rest_json(
     free, reason = _free(plant, linear)
     return static | {
         "sag": plant.deflections(linear.q0)[0],
-        "holding_torque": linear.tau0,
+        "holding_torque": linear.tau0 * plant.torque_per_command,
         "frequencies_locked": linear.frequencies(np.arange(plant.n) >= plant.rigid),
         "frequencies_free": free,
         "reason": reason,

@@ -20,10 +20,10 @@ _NAMES = {
     "residual.tip_error_max": "largest tip error after the motion",
     "residual.tip_error_end": "tip error at the end of the run",
     "residual.settling_time": "settling time",
-    "effort.peak": "peak torque",
-    "effort.rms": "rms torque",
+    "effort.peak": "peak command",
+    "effort.rms": "rms command",
     "effort.energy": "energy",
-    "effort.saturated_seconds": "time at torque limits",
+    "effort.saturated_seconds": "time at limits of the actuators",
     "margins.gain_db": "gain margin",
     "margins.phase_deg": "phase margin",
     "margins.delay_seconds": "delay margin",
@@ -53,14 +53,18 @@ def metric_name(key: str) -> str:
 
 
 def units_for(e: Evaluation) -> Mapping[str, str]:
-    """Return the units of metrics for the joints of a verdict: revolute, sliding, or of both."""
+    """Return the units of metrics for joints and actuators of a verdict, of all kinds it has."""
+    units = dict(UNITS)
+    if e.effort and e.effort.units:
+        own = " or ".join(dict.fromkeys(e.effort.units))
+        units |= dict.fromkeys(("effort.peak", "effort.rms"), own)
     if e.rest is None:
-        return UNITS
+        return units
     sliding, joints = len(e.rest.sliding), len(e.rest.offset)
-    if 0 < sliding < joints:
-        return UNITS
-    pick = -1 if sliding else 0
-    return {key: unit.split(" or ")[pick] for key, unit in UNITS.items()}
+    key = "tracking.joint_error_max"
+    if not 0 < sliding < joints:
+        units[key] = units[key].split(" or ")[-1 if sliding else 0]
+    return units
 
 
 def metric_value(key: str, value: float, units: Mapping[str, str] = UNITS) -> str:

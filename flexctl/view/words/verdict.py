@@ -13,7 +13,7 @@ from flexctl.verdict import (
     not_computed,
     unstable_orders,
 )
-from flexctl.view.words.numbers import angle, growth_words, length, listed, percent
+from flexctl.view.words.numbers import angle, growth_words, length, limit_name, listed, percent
 
 _SOONER = 0.9  # share of the first one's settling time
 _NEAR = 0.1  # of the settling band: the tip may rest so far off its reference without a word
@@ -178,8 +178,9 @@ def _at_limits(e: Evaluation) -> list[str]:
     """Say how long a run is at torque limits, which linear margins do not cover."""
     if e.effort is None or not e.saturates:
         return []
+    units = e.effort.units or ("N m",) * len(e.effort.saturated_seconds)
     spent = [
-        f"{seconds:.3g} s at the torque limit of joint{k + 1}"
+        f"{seconds:.3g} s at the {limit_name(units[k])} of joint{k + 1}"
         for k, seconds in enumerate(e.effort.saturated_seconds)
         if seconds > 0
     ]
