@@ -8,6 +8,7 @@ from flexctl.control.controller import (
 )
 from flexctl.control.laws import ExternalLaw, LawParts, Recipe, law_inputs, law_signals, share_law
 from flexctl.control.measured_signals import TIP, gauge_names, plain_name
+from flexctl.control.observer import disturbance
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.saturation import holding_limits, limit_torque, torque_limits
 from flexctl.control.second_loop import passive_rows
@@ -25,6 +26,7 @@ __all__ = [
     "TwoTimeScales",
     "design_controller",
     "design_on",
+    "disturbance",
     "gains_used",
     "gauge_matrix",
     "gauge_names",

@@ -342,6 +342,32 @@ def one_sample(loop: LinearLoop, period: float, delay: float | Array) -> tuple[A
     return step[:, m:], step[:, :m]
 
 
+def state_within(loop: LinearLoop, time: float) -> tuple[Array, Array]:
+    """State of the arm at a time [s] after a sample, by the states of `one_sample` and torques.
+
+    Of the sizes (2n, N) and (2n, m); the loop has its own sampling period, not exceeded by `time`,
+    and delay.
+    """
+    plant, T = loop.plant, loop.sample_time or 0.0
+    n, m, n_z = len(plant.A_state), loop.plant.B.shape[1], len(loop.F)
+    whole, part = divmod(loop.delay, T)
+    late = int(whole) + (part > 1e-12 * T)
+    by_time = np.zeros((n, m + n + n_z + late * m))  # by new torques, states and waiting torques
+    column = [
+        slice(0, m),
+        *(slice(n + n_z + k * m, n + n_z + (k + 1) * m) for k in range(1, late + 1)),
+    ]
+    before = min(part, time) if late > whole else 0.0
+    Phi, newer = _zero_order_hold(plant.A_state, plant.B_state, time - before)
+    by_time[:, column[int(whole)]] += newer
+    if before:
+        first, older = _zero_order_hold(plant.A_state, plant.B_state, before)
+        by_time[:, column[late]] += Phi @ older
+        Phi = Phi @ first
+    by_time[:, m : m + n] = Phi
+    return by_time[:, m:], by_time[:, :m]
+
+
 def _held(A: Array, B: Array, period: float, part: float) -> tuple[Array, Array, Array]:
     """e^{AT}, and the effect of a torque held over a period with the delay `part`.
 

@@ -53,6 +53,7 @@ def evaluation_json(e: Evaluation) -> dict[str, Any]:
             "stability": e.stability and _stability(e.stability),
             "margins": e.margins
             and {**stability_margins_json(e.margins), "min_sampling_rate": e.min_sampling_rate},
+            "noise": e.noise and asdict(e.noise),
             "stiffness": _stiffness(e.stiffness),
             "friction": e.friction and _friction(e.friction),
             "spillover": {

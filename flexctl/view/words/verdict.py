@@ -56,7 +56,16 @@ def evaluation_words(e: Evaluation) -> str:
         first = f"{e.name} does not settle in its run: {_still_off(e)}."
     else:
         first = f"{e.name}: {_settles(e)}."
-    return " ".join([first, *_warnings(e)])
+    return " ".join([first, *_noisy(e), *_warnings(e)])
+
+
+def _noisy(e: Evaluation) -> list[str]:
+    """Say what the stated noise does to the loop at rest; none where none is stated."""
+    if e.noise is None:
+        return []
+    return [
+        f"By the noise that it states its tip moves by {length(e.noise.tip_rms)} (rms) at rest."
+    ]
 
 
 def _none(evaluations: Sequence[Evaluation]) -> str:
