@@ -347,7 +347,8 @@ def _linear(
     assessment: _Assessment, poses: LinearPoses | None, stability: Stability | None
 ) -> dict[str, Any]:
     """Compute the metrics of a linear loop; margins only for a stable one."""
-    sound = stability is not None and stability.stable is True
+    closed = not assessment.loop.controller.design.open_loop
+    sound = closed and stability is not None and stability.stable is True
     get, final = assessment.get, poses.final if poses and sound else None
     return {
         "margins": final and get("margins", lambda: stability_margins(final)),
