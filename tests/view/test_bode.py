@@ -66,7 +66,7 @@ def test_a_requirement_of_a_peak_is_checked(flexctl):
 def test_a_person_reads_a_row_for_every_channel(flexctl):
     said = flexctl("bode", *QUICK)
 
-    for words in ("torque of joint1", "rate of joint1", "crossover [rad/s]", "Ms"):
+    for words in ("actuator of joint1", "rate of joint1", "crossover [rad/s]", "Ms"):
         assert words in said.out
 
 

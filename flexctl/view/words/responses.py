@@ -81,9 +81,9 @@ def margins_words(channel: ChannelResponse) -> str:
 
 
 def channel_name(channel: ChannelResponse) -> str:
-    """Name a channel: ``torque of joint1``, ``joint1``, ``rate of joint1``."""
+    """Name a channel: ``actuator of joint1``, ``joint1``, ``rate of joint1``."""
     name = channel.name
     if channel.place == "actuator":
-        return f"torque of {name.removeprefix('tau.')}"
+        return f"actuator of {name.removeprefix('tau.')}"
     rate = name.endswith((".rate", "_rate"))
     return f"rate of {name[: -len('.rate')]}" if rate else name
