@@ -20,6 +20,7 @@ from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback
 from flexctl.control.fed_reference import feed_reference
 from flexctl.control.filters import filtered_law
+from flexctl.control.friction_compensation import compensated_law
 from flexctl.control.laws import (
     ExternalLaw,
     LawParts,
@@ -33,6 +34,7 @@ from flexctl.control.laws import (
 from flexctl.control.lqr import GivenFeedback, StateFeedback
 from flexctl.control.method_law import law_of_method
 from flexctl.control.observer import Observer, design_observer, observed_law
+from flexctl.control.prescribed_motion import is_prescribed
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.saturation import torque_limits
 from flexctl.control.shaped_reference import shape_reference
@@ -515,7 +517,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
     Parameters
     ----------
     plant
-        Design plant of the arm as the designer knows it.
+        Design plant of the arm as the designer knows it; friction of its joints is left out.
     design
         Method, gains, weights, reference; its `basis` is not used.
 
@@ -524,10 +526,12 @@ def design_on(plant: Plant, design: Design) -> Controller:
     InputError, DesignError
         As `design_controller`.
     """
-    arm = plant.arm
+    plant, arm = plant.without_friction, plant.arm
     check_design(arm, design)
     motion, observer, unlimited = make_reference(design), None, None
     parts = law_of_method(plant, design, motion)
+    if design.friction_compensation:
+        parts = compensated_law(parts, plant, design.friction_compensation)
     parts = feed_reference(plant, parts, design.reference.feeds)
     if design.filters:
         parts = filtered_law(plant, parts, design, motion)
@@ -550,7 +554,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
         reference=reference,
         recipe=parts.law,
         n_state=parts.n_state,
-        torque_limit=torque_limits(arm),
+        torque_limit=np.full(plant.m, np.inf) if is_prescribed(design) else torque_limits(arm),
         feedback=parts.feedback,
         fast=parts.fast,
         observer=observer,

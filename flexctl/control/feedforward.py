@@ -23,6 +23,7 @@ def feedforward_law(_plant: Plant, _design: Design, _reference: ReferenceMotion)
         arm = plant.arm.rigid
         free = tuple(name for name in plant.parameters if name in known_numbers(arm))
         rigid = assemble_plant(arm, BasisChoice(), interpreted=True, parameters=free)
+        rigid = rigid.without_friction
         torque = rigid_torque(rigid, signals.q_d, signals.v_d, signals.a_d)
         torque = in_commands(rigid, torque)
         own = ca.vertcat(ca.SX(0, 1), *(signals.free[plant.parameters.index(k)] for k in free))

@@ -26,10 +26,12 @@ from flexctl.model.files import (
     write_sealed,
 )
 from flexctl.model.filters import Filter
+from flexctl.model.friction import Friction, friction_faults, sticking_faults
 from flexctl.model.law import (
     INSTRUMENTS,
     FastLoop,
     FastWeights,
+    FrictionCompensation,
     Gains,
     Noise,
     ObserverChoice,
@@ -46,7 +48,14 @@ from flexctl.model.lookup import (
     load_model,
     model_text,
 )
-from flexctl.model.methods import METHODS, MissingOptionError, find_method, in_one_line, load_method
+from flexctl.model.methods import (
+    METHODS,
+    PRESCRIBED,
+    MissingOptionError,
+    find_method,
+    in_one_line,
+    load_method,
+)
 from flexctl.model.motor import Command, Motor
 from flexctl.model.plausibility import odd_motion, odd_numbers
 from flexctl.model.profile import TWIST, UNIFORM, Profile
@@ -75,6 +84,7 @@ __all__ = [
     "FACTOR",
     "INSTRUMENTS",
     "METHODS",
+    "PRESCRIBED",
     "TWIST",
     "UNIFORM",
     "Arm",
@@ -88,6 +98,8 @@ __all__ = [
     "Filter",
     "FixedDamping",
     "FlexibleJoint",
+    "Friction",
+    "FrictionCompensation",
     "Gains",
     "Link",
     "Loop",
@@ -116,6 +128,7 @@ __all__ = [
     "design_value",
     "drafts",
     "find_method",
+    "friction_faults",
     "has_number",
     "in_one_line",
     "is_of_design",
@@ -146,6 +159,7 @@ __all__ = [
     "slowed_design",
     "soften_arm",
     "soften_design",
+    "sticking_faults",
     "torque_units",
     "unit_of",
     "with_damping",

@@ -14,6 +14,7 @@ from flexctl.model.law import (
     INSTRUMENTS,
     STATE,
     FastLoop,
+    FrictionCompensation,
     Gains,
     Measures,
     ObserverChoice,
@@ -22,7 +23,7 @@ from flexctl.model.law import (
     SlowLoop,
     StateSpace,
 )
-from flexctl.model.methods import METHODS, Options, method_names
+from flexctl.model.methods import METHODS, PRESCRIBED, Options, method_names
 from flexctl.model.record import (
     NOTHING,
     BasisChoice,
@@ -42,13 +43,14 @@ from flexctl.model.record import (
 from flexctl.model.shaper_choice import Shaper
 from flexctl.model.tune_choice import TuneChoice
 
-_OPEN = ("feedforward", "torque")
+_OPEN = ("feedforward", "torque", PRESCRIBED)
 _WITH_SECOND_LOOP = ("decoupling", "composite", "lqg")
 _WITHOUT_GAINS = (*_OPEN, "state-space", "lqg")
 _BY_ENCODERS = "takes no more of it than encoders and tachometers give, and needs no observer"
 _WITHOUT_OBSERVER = {
     "feedforward": "measures nothing",
     "torque": "measures nothing",
+    PRESCRIBED: "measures nothing",
     "state-space": "has its own (state_space.measures)",
     "joint-pd": _BY_ENCODERS,
     "computed-torque": _BY_ENCODERS,
@@ -253,7 +255,7 @@ class Design(FileRecord):
         Desired motion of the joints [rad or m] over time [s].
     gains
         Of the joint loop, per joint: `Gp`, `Gv`, `Gi`, in the units of the method (see `Gains`).
-    second_loop, slow_loop, fast_loop, observer, state_space, options
+    second_loop, slow_loop, fast_loop, observer, friction_compensation, state_space, options
         Further parts of the law; None, or empty, where it has none.
     filters
         Filters in series between the law and the limits of its torques, the first one first.
@@ -283,6 +285,7 @@ class Design(FileRecord):
     observer: ObserverChoice | None = None
     slow_loop: SlowLoop | None = None
     fast_loop: FastLoop | None = None
+    friction_compensation: FrictionCompensation | None = None
     state_space: StateSpace | None = None
     options: OptionTable = Options()  # of a method of an installed package
     filters: tuple[Filter, ...] = ()
@@ -312,7 +315,7 @@ class Design(FileRecord):
 
     @property
     def open_loop(self) -> bool:
-        """Whether the torques follow from the reference alone and nothing is measured."""
+        """Whether motion or torques follow from the reference alone and nothing is measured."""
         return self.method in _OPEN
 
     @property
@@ -374,15 +377,45 @@ class Design(FileRecord):
         if self.method != "torque" and torque is not None:
             expected = "no such key (a motion instead), as method is not torque"
             yield "reference.torque", expected, torque
+        yield from self._prescribed_faults() if self.method == PRESCRIBED else ()
         yield from self._gain_faults()
         yield from self._state_space_faults()
         yield from self._observer_faults() if self.instruments else self._without_observer()
         yield from self._second_loop_faults()
         yield from self._composite_faults()
+        yield from self._compensation_faults()
         yield from self._filter_faults()
         if self.open_loop and self.loop.strain_gauges is not None:
             expected = f"no such key, as method {self.method} measures nothing"
             yield "loop.strain_gauges", expected, self.loop.strain_gauges
+
+    def _compensation_faults(self) -> Faults:
+        if self.friction_compensation is None:
+            return
+        known, why = self.friction_compensation.table(), ""
+        if self.method in ("torque", "state-space", PRESCRIBED):
+            why = f"method is {self.method}"
+        elif self.reference.feeds == "position":
+            why = "the law gets no rates of its reference (reference.feed_forward)"
+        if why:
+            yield "friction_compensation", f"no such table, as {why}", known
+
+    def _prescribed_faults(self) -> Faults:
+        """Yield what the joints cannot follow exactly."""
+        reference = self.reference
+        if reference.kind == "setpoint":
+            yield (
+                "reference.kind",
+                f"a motion without a jump, as method is {PRESCRIBED}",
+                "setpoint",
+            )
+        if reference.feed_forward:
+            expected = f"no such key, as method is {PRESCRIBED}, which follows all of it"
+            yield "reference.feed_forward", expected, reference.feed_forward
+        for key in ("sample_time", "delay"):
+            if value := getattr(self.loop, key):
+                expected = f"0, as method is {PRESCRIBED}: nothing is computed late"
+                yield f"loop.{key}", expected, value
 
     def _gain_faults(self) -> Faults:
         without = f"no such table, as method is {self.method}"

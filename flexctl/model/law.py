@@ -242,6 +242,17 @@ def _in_memory(value: object) -> object:
     return value
 
 
+class FrictionCompensation(Record):
+    """Feed forward `fraction` [-] of the friction that the arm's file gives the desired motion.
+
+    `smoothing_velocity` [rad/s or m/s] of the joints is in place of that of the friction: torques
+    that turn round more slowly excite vibrations less.
+    """
+
+    fraction: NonNegative = 1.0
+    smoothing_velocity: Positive | None = None
+
+
 class StateSpace(Record):
     """A law z' = A z + B e, tau = C z + D e, or z+ = A z + B e if sampled; or a function.
 

@@ -14,6 +14,7 @@ from pydantic import (
     model_validator,
 )
 
+from flexctl.model.friction import Friction, active_faults, motor_ratio, sticking_faults
 from flexctl.model.motor import Command, Motor
 from flexctl.model.profile import TWIST, UNIFORM, Profile, Torsion, join_profiles, split_profiles
 from flexctl.model.record import (
@@ -152,7 +153,8 @@ class Link(Record):
     by direction of deflection `rotary_inertia` rho I [kg m] of its sections and, where they shear,
     `shear_stiffness` kappa G A [N].  With `torsion` the line of a revolute link also twists.  What
     varies along the line stands here with its mean over the length; `profile` says how.  With a
-    `motor` a controller may command volts or amperes.
+    `motor` a controller may command volts or amperes. `friction` is that of the joint as it is: no
+    controller is designed for it.
     """
 
     name: LinkName
@@ -171,6 +173,7 @@ class Link(Record):
     shear_stiffness: Mapping[str, Positive] = Field(default_factory=dict)
     torsion: Torsion | None = None
     flexible_joint: FlexibleJoint | None = None
+    friction: Friction | None = None
     tip_load: TipLoadChoice | None = None
     motor: Motor | None = None
     limits: Limits = Limits()
@@ -238,6 +241,12 @@ class Link(Record):
     def profile(self, key: str) -> Profile:
         """Return ``mass_per_length``, ``EI.y`` and so on along the line, over their mean."""
         return self._profiles.get(key, UNIFORM)
+
+    @property
+    def friction_ratio(self) -> float:
+        """Rate of the side of the friction per rate of its coordinate [-]; see `motor_ratio`."""
+        gear = self.flexible_joint.gear if self.flexible_joint else None
+        return motor_ratio(self.friction, gear) if self.friction else 1.0
 
     @property
     def line_mass(self) -> float:
@@ -312,6 +321,9 @@ def _link_faults(link: Link) -> Faults:
                 expected = f"a direction of a {link.joint} link ({' or '.join(planes)})"
                 yield f"{key}.{direction}", expected, Unquoted(direction)
     yield from _revolute_faults(link) if link.joint == "revolute" else _prismatic_faults(link)
+    if link.friction:
+        yield from sticking_faults(link.friction, link.friction_ratio, link.torque_limit)
+        yield from active_faults(link.friction, link.friction_ratio, link.limits.rate)
     if link.flexible and not link.mass_per_length:
         got = 0 if "mass_per_length" in link.model_fields_set else NOTHING
         yield "mass_per_length", "more than 0, as the link bends", got

@@ -6,7 +6,7 @@
 
        dL/dv(q_m, w) = p0 + h/2 [dL/dq(q_m, w) + F],   p1 = p0 + h [dL/dq(q_m, w) + F],
 
-   F = B tau - D w at the midpoint: the midpoint rule of (q, p), since p_m = (p0 + p1)/2. It is of
+   F = B tau - D w - f(w) at the midpoint: the midpoint rule of (q, p), since p_m = (p0 + p1)/2. It is of
    order 2, symmetric, and symplectic: without damping and torques the energy stays within O(h^2) of
    its start for very long times, and the momentum about an axis of symmetry is kept to round-off.
    No mode of a linear plant limits the step, but those with omega h > 2 keep their energy and not
@@ -15,7 +15,7 @@
    under a law that cancels those forces. The run then ends in words.
    Source: [MarsdenWest01], section 2.3. */
 
-/* p = dT/dv and force = d(T - V)/dq - D v + B tau of a state y whose torques have been evaluated. */
+/* p = dT/dv and force = d(T - V)/dq - D v - f + B tau of a state y whose torques are evaluated. */
 static void momentum(state_t *s, const double *y, double *p, double *force) {
   s->arg[0] = y;
   s->arg[1] = y + s->n;

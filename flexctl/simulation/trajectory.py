@@ -9,7 +9,7 @@ import numpy as np
 
 from flexctl import checks
 from flexctl.checks import Array
-from flexctl.loop import ClosedLoop
+from flexctl.loop import ClosedLoop, find_loop_equilibrium
 from flexctl.model import command_units
 from flexctl.plant import Plant, find_equilibrium, limits_current
 from flexctl.records import Summary
@@ -24,10 +24,10 @@ _NOTHING = 1e-15  # J
 class EnergyAccount:
     """Energies along a run [J], each (N,): kinetic + strain + potential = supplied - dissipated.
 
-    Kinetic, strain and potential energy are absolute; `residual` is their gain since the first
-    sample minus supplied - dissipated, zero in an exact run. What is supplied is the mechanical
-    work of the actuators: of motors torque times rate at the shaft, with the back-EMF in the
-    torque; the heat R i^2 of their windings is no part of it.
+    Kinetic, strain (with bristles of friction) and potential energy are absolute; `residual` is
+    their gain since the first sample minus supplied - dissipated, zero in an exact run. What is
+    supplied is the mechanical work of the actuators: of motors torque times rate at the shaft, with
+    the back-EMF in the torque; the heat R i^2 of their windings is no part of it.
     """
 
     kinetic: Array
@@ -188,12 +188,17 @@ def record_run(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) ->
     phase = np.zeros((1, len(times)))
     _, desired, desired_rate, _ = evaluate_columns(loop, "reference", times[None, :], phase)
     deflection, slope = evaluate_columns(loop, "deflections", run.q)
-    at_rest = find_equilibrium(truth, truth.straight(final))[0]
+    at_rest = (
+        find_loop_equilibrium(loop, final, 0.0).q
+        if loop.prescribed
+        else find_equilibrium(truth, truth.straight(final))[0]
+    )
     tip, desired_tip, rest_tip = (
         evaluate_columns(loop, "tip", q)[0]
         for q in (run.q, truth.straight(desired), at_rest[:, None])
     )
-    own = {k: x for k, x in vars(run).items() if k not in ("supplied", "dissipated", "saturated")}
+    left_out = ("supplied", "dissipated", "stored", "saturated")
+    own = {k: x for k, x in vars(run).items() if k not in left_out}
     torque = truth.torque(run.v, run.tau)
     return Trajectory(
         **own,
@@ -231,7 +236,7 @@ def energy_account(loop: ClosedLoop, run: Run) -> EnergyAccount:
     kinetic, strain, gravity = evaluate_columns(loop, "energies", run.q, run.v)
     return EnergyAccount(
         kinetic=kinetic[0],
-        strain=strain[0],
+        strain=strain[0] + run.stored,
         potential=gravity[0],
         supplied=run.supplied,
         dissipated=run.dissipated,

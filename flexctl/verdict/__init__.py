@@ -11,6 +11,7 @@ from flexctl.verdict.evaluation import (
     require_motion,
     why_it_failed,
 )
+from flexctl.verdict.friction import FrictionVerdict, judge_friction
 from flexctl.verdict.loop_responses import (
     ChannelResponse,
     LoopResponses,
@@ -47,6 +48,7 @@ __all__ = [
     "ChannelResponse",
     "Comparison",
     "Evaluation",
+    "FrictionVerdict",
     "LoopResponses",
     "Metric",
     "NeglectedModes",
@@ -63,6 +65,7 @@ __all__ = [
     "find_no_rest",
     "find_reasons",
     "frequency_response",
+    "judge_friction",
     "judge_residual",
     "linear_metrics",
     "linear_poses_metrics",

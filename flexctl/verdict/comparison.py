@@ -210,6 +210,7 @@ def baseline_design(arm: Arm, design: Design) -> Design:
     scale = np.ones(m) if design.method == BASELINE else inertia / plant.torque_per_command
     Gp, Gv = (design.gains.Gp, design.gains.Gv) if design.gains else _half_the_first(plant, design)
     others = ("second_loop", "slow_loop", "fast_loop", "observer", "state_space", "options")
+    others += ("friction_compensation",)
     table = {k: part for k, part in design.table().items() if k not in (*others, "expect")}
     table.get("loop", {}).pop("measures", None)
     table |= {

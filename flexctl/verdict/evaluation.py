@@ -38,6 +38,7 @@ from flexctl.simulation import (
     simulate,
     simulate_many,
 )
+from flexctl.verdict.friction import FrictionVerdict, judge_friction
 from flexctl.verdict.margins import StabilityMargins, stability_margins
 from flexctl.verdict.performance import (
     Effort,
@@ -62,7 +63,8 @@ class Evaluation(Summary):
     """The verdict on one design; unavailable metrics are None; `failed` says why a design failed.
 
     A run in which the reference does not come to rest has no residual; `no_rest` says so. `rest` is
-    the final equilibrium of the closed loop, None for open loops. `not_computed` has the reason for
+    the final equilibrium of the closed loop, None for open loops; `friction` is None where no joint
+    has dry friction. `not_computed` has the reason for
     every metric that could not be computed while others could; `settle_within` is the tip error [m]
     within which the design counts as settled; `linear` is the loop about its final equilibrium;
     `noise` is None where the design states none.
@@ -94,6 +96,7 @@ class Evaluation(Summary):
     stiffness: StiffnessTolerance | None = None
     trajectory: Trajectory | None = field(default=None, repr=False)
     rest: FinalEquilibrium | None = None
+    friction: FrictionVerdict | None = None
     failed: str | None = None
     no_rest: str | None = None
     gains: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -344,13 +347,15 @@ def _linear(
     assessment: _Assessment, poses: LinearPoses | None, stability: Stability | None
 ) -> dict[str, Any]:
     """Compute the metrics of a linear loop; margins only for a stable one."""
-    sound = stability is not None and stability.stable is True
+    closed = not assessment.loop.controller.design.open_loop
+    sound = closed and stability is not None and stability.stable is True
     get, final = assessment.get, poses.final if poses and sound else None
     return {
         "margins": final and get("margins", lambda: stability_margins(final)),
         "min_sampling_rate": final
         and get("margins.min_sampling_rate", lambda: _sampling_rate(assessment.loop, final)),
         "stiffness": assessment.stiffness(poses),
+        "friction": final and get("friction", lambda: judge_friction(assessment.loop, final)),
         "noise": final and get("noise", lambda: noise_levels(assessment.loop, final)),
     }
 

@@ -58,13 +58,22 @@ UNITS = {
     "stiffness.exact.path_alpha_upper": "-",
     "stiffness.exact.path_alpha_lower": "-",
     "stiffness.exact.path_growth": "-",
+    "friction.stable": "",
+    "friction.amplitude": "rad or m",
+    "friction.sticking_offset": "m",
 }
 """All metrics, and their units."""
 
 MORE_IS_BETTER = frozenset(
     key
     for key in UNITS
-    if key in ("stability.min_damping_ratio", "stability.stable", "stiffness.lemma.alpha_star")
+    if key
+    in (
+        "stability.min_damping_ratio",
+        "stability.stable",
+        "stiffness.lemma.alpha_star",
+        "friction.stable",
+    )
     or (key.startswith("margins.") and key != "margins.min_sampling_rate" and "peak" not in key)
     or key.endswith("alpha_upper")
 )

@@ -140,6 +140,10 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
             _Merit(_offset("offset"), "{joint}"),
             "joint by joint, at rest minus reference",
         ),
+        "tip offset that friction may hold": (
+            _Merit(_at("friction.sticking_offset"), "mm", min, optional=True),
+            "largest distance of the tip from its reference where static friction holds the arm",
+        ),
         "holding torques": (
             _Merit(_at("rest.holding_torque"), "{torque}"),
             "joint by joint, at rest; a limit is the largest torque of the actuator",
@@ -209,6 +213,13 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
         "converged from truth order": (
             _Merit(_at("stability.settles_at_order"), missing="not by the finest", of="stability"),
             "order from which on a finer truth changes the eigenvalue by less than 1 %",
+        ),
+    },
+    "Friction": {
+        "vibrations grow up to": (
+            _Merit(_at("friction.amplitude"), "{joint}", min, optional=True),
+            "amplitude of a joint up to which friction lets vibrations grow, by its describing "
+            "function; 0: no damper makes the loop unstable",
         ),
     },
     "Margins at the actuators (worst joint)": {

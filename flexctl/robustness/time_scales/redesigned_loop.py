@@ -84,7 +84,7 @@ class RedesignedLoop:
     def scales_time(self) -> bool:
         """Whether scaled time and gravity replace scaled stiffness: see `slowed_design`."""
         own = self.controller
-        driven = self._truth.motor_damping.any() or own.plant.motor_damping.any()  # which stays
+        driven = self._truth.joint_damping.any() or own.plant.joint_damping.any()  # which stays
         return not (self.fixed != "none" or own.sample_time or own.observer or driven)
 
     @cached_property

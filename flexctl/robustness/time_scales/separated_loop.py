@@ -86,7 +86,7 @@ def _states(m: int, by_q: Array, by_v: Array) -> Array:
 
 def _fixed(truth: Plant, scales: TwoTimeScales, fixed: FixedDamping) -> Array:
     """Damping (n, n) over [y'; z'] that does not change with the stiffness."""
-    m, D = scales.m, scales.T.T @ _of_motors(truth) @ scales.T
+    m, D = scales.m, scales.T.T @ truth.joint_damping @ scales.T
     if fixed == "all":
         D[m:, m:] = scales.D_z
     elif fixed == "joints":
@@ -94,11 +94,6 @@ def _fixed(truth: Plant, scales: TwoTimeScales, fixed: FixedDamping) -> Array:
         own = [spring.damping for spring in springs if spring]
         D[range(m, m + len(own)), range(m, m + len(own))] += own
     return D
-
-
-def _of_motors(truth: Plant) -> Array:
-    """Damping (n, n) of the back-EMF of motors."""
-    return truth.selection * truth.motor_damping @ truth.selection.T
 
 
 def require_composite(design: Design) -> None:

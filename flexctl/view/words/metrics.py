@@ -42,6 +42,9 @@ _NAMES = {
     "stiffness.exact.path_alpha_upper": "stiffness overestimate tolerated along the motion",
     "stiffness.exact.path_alpha_lower": "stiffness underestimate tolerated along the motion",
     "stiffness.exact.path_growth": "growth over the motion",
+    "friction.stable": "stability with friction",
+    "friction.amplitude": "amplitude up to which friction lets vibrations grow",
+    "friction.sticking_offset": "tip offset that friction may hold",
 }
 _NEVER = ("residual.settling_time",)
 _PERCENT = ("stability.min_damping_ratio",)
