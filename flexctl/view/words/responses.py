@@ -16,8 +16,8 @@ def responses_words(record: LoopResponses) -> str:
     name = " on ".join(filter(None, (record.design, record.model))) or "The loop"
     if record.no_margins:
         return (
-            f"{name} has no margins: the closed loop is not stable. Its loop gain is that of the "
-            "broken loop all the same."
+            f"{name} has no margins: not all eigenvalues of the closed loop decay. Its loop gain "
+            "is that of the broken loop all the same."
         )
     actuators = _place(record, "actuator", "Broken at the actuators")
     sensors = _place(record, "sensor", "Broken at the sensors")
