@@ -51,7 +51,7 @@ UNITS = {
     "margins.joint_complementary_peak": "-",
     "margins.min_sampling_rate": "Hz",
     "noise.tip_rms": "m",
-    "noise.torque_rms": "N m or N",
+    "noise.torque_rms": "N m, N, A or V",
     "stiffness.lemma.alpha_star": "-",
     "stiffness.exact.alpha_upper": "-",
     "stiffness.exact.alpha_lower": "-",

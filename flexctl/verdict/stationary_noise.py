@@ -58,7 +58,8 @@ class NoiseLevels(Summary):
     tip_rms
         Distance of the tip from its mean [m].
     torque_rms
-        Torques (m,) [N m or N], of a sampled law those that it holds.
+        Torques (m,) [N m or N], or commands of motors [A or V]; of a sampled law those that it
+        holds.
     """
 
     tip_rms: float

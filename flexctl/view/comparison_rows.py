@@ -261,8 +261,8 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
             _Merit(_at("noise.tip_rms"), "mm", min, optional=True),
             "root mean square distance of the tip from its mean, by the linear loop",
         ),
-        "torques, rms": (
-            _Merit(_at("noise.torque_rms"), "{torque}", optional=True),
+        "{commands}, rms": (
+            _Merit(_at("noise.torque_rms"), "{command}", optional=True),
             "joint by joint, by the linear loop",
         ),
     },

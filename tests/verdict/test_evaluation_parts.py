@@ -196,7 +196,7 @@ def judged(monkeypatch):
             "judge_stiffness": TOLERANCE,
         }
         names = ["judge_tracking", "judge_residual", "judge_effort", "stability_margins"]
-        names += ["smallest_sampling_rate"]
+        names += ["smallest_sampling_rate", "noise_levels", "judge_friction"]
         made |= {name: name for name in names}
         for name, value in (made | parts).items():
             fails = isinstance(value, Exception)
@@ -221,7 +221,10 @@ PARTS = {
     "min_sampling_rate": "smallest_sampling_rate",
     "stiffness": TOLERANCE,
     "rest": "resting",
+    "noise": "noise_levels",
+    "friction": "judge_friction",
 }
+OF_STABLE = {"margins", "min_sampling_rate", "noise", "friction"}
 
 
 def known(found):
@@ -243,8 +246,8 @@ def test_every_part_stands_where_it_belongs(judged):
         ("stability_margins", "margins", {"margins"}),
         ("smallest_sampling_rate", "margins.min_sampling_rate", {"min_sampling_rate"}),
         ("judge_stiffness", "stiffness", {"stiffness"}),
-        ("judge_stability", "spillover", {"margins", "min_sampling_rate"}),
-        ("linear_poses", "stability", {"margins", "min_sampling_rate"}),
+        ("judge_stability", "spillover", OF_STABLE),
+        ("linear_poses", "stability", OF_STABLE),
     ],
 )
 def test_a_part_that_cannot_be_computed_is_named(judged, part, metric, lost):
@@ -300,7 +303,7 @@ def test_what_a_library_says_in_two_words_becomes_a_sentence(judged, error, why)
 
 @pytest.mark.parametrize("stable", ["marginal", False])
 def test_only_a_stable_loop_has_margins(judged, stable):
-    assert set(PARTS) - known(judged(stable=stable)) == {"margins", "min_sampling_rate"}
+    assert set(PARTS) - known(judged(stable=stable)) == OF_STABLE
 
 
 def test_what_cannot_be_held_fails_before_it_is_run(judged):
@@ -391,5 +394,5 @@ def test_a_run_that_took_too_many_steps_says_nothing_of_the_loop(judged):
     assert found.failed is None
     assert set(found.not_computed) == {"tracking", "residual", "effort"}
     assert all("too long" in why for why in found.not_computed.values())
-    assert known(found) == {"rest", "margins", "min_sampling_rate", "stiffness"}
+    assert known(found) == {"rest", "stiffness"} | OF_STABLE
     assert not found.ranks

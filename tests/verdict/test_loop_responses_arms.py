@@ -8,13 +8,14 @@ from flexctl.control.controller import design_controller
 from flexctl.errors import InputError
 from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.linear import linearise_loop
+from flexctl.model.lookup import load_design
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import with_options
 from flexctl.verdict.broken_loop import break_at_sensors, break_loop
 from flexctl.verdict.loop_responses import frequency_response
 from flexctl.verdict.margins import stability_margins
 from tests.arms import rrp, single_link, sliding_arm, two_link
-from tests.designs import make_design
+from tests.designs import designs_with_a_loop, make_design
 
 pytestmark = pytest.mark.usefixtures("no_compiler")
 
@@ -75,6 +76,20 @@ def test_both_ways_to_break_the_loop_have_one_determinant(loop, found):
     inputs, outputs = (broken(linear).sensitivity(w) for broken in (break_loop, break_at_sensors))
 
     np.testing.assert_allclose(np.linalg.det(inputs), np.linalg.det(outputs), rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.slow  # all of the catalogue
+@pytest.mark.parametrize("name", list(designs_with_a_loop()))
+def test_so_have_those_of_the_catalogue(name):
+    design = load_design(name)
+    controller = design_controller(design.model, design, interpreted=True)
+    basis = BasisChoice(order=design.basis.order)
+    linear = flexctl.linearise(close_loop(controller, design.model, basis))
+    w = frequency_response(linear).w
+    middle = w[len(w) // 4 :: len(w) // 10]  # at the slow end of a marginal loop L is round-off
+    inputs, outputs = (cut(linear).sensitivity(middle) for cut in (break_loop, break_at_sensors))
+
+    np.testing.assert_allclose(np.linalg.det(inputs), np.linalg.det(outputs), rtol=1e-5, atol=1e-9)
 
 
 def test_margins_at_the_actuators_are_those_of_stability_margins(loop, found):

@@ -111,7 +111,7 @@ RECORDS = {
         lambda: flexctl.frequency_response(make_loop()),
         "LoopResponses(design=hub-pd, model=single-link-hub, channels=('tau.joint1', 'joint1', "
         "'joint1.rate'), Ms=1.039",
-        "Broken at the actuators, torque of joint1: no limit of the gain, 67.2 deg, disk 1.27, "
+        "Broken at the actuators, actuator of joint1: no limit of the gain, 67.2 deg, disk 1.27, "
         "sensitivity peak Ms = 1.04 at ",
     ),
     "Plant": (

@@ -42,7 +42,7 @@ def plot_loop_gains(
             look, own = looks[name], record.at("actuator")[j]
             style = {"color": look.colour, "linestyle": look.dashes, "label": name}
             _draw(grid[:, j], record.w, own, style)
-        grid[0, j].set_title(f"torque of {joint}")
+        grid[0, j].set_title(f"actuator of {joint}")
         grid[1, j].set_xlabel("frequency [rad/s]")
         grid[1, j].set_xlim(max(low for low, _ in ends), max(high for _, high in ends))
         _frame(*grid[:, j])

@@ -51,7 +51,7 @@ def _curve(axes: Axes, w: Array, channel: ChannelResponse) -> None:
     axes.plot(-1, 0, "+", color=BAD, markersize=10, mew=2, zorder=5)
     own = channel.margins
     if own is None:
-        write_at(axes, "unstable", (0.03, 0.97), color=BAD, va="top", **_STYLE)
+        write_at(axes, "no margins", (0.03, 0.97), color=BAD, va="top", **_STYLE)
         return
     _disk(axes, own.disk)
     Ms = own.peaks.Ms

@@ -42,6 +42,6 @@ def plot_responses(
             draw(figure, record.w, chosen)
     title = " on ".join(filter(None, (record.design, record.model)))
     more = f"; {left} channels more, not drawn" if left > 0 else ""
-    unstable = "; the closed loop is not stable" if record.no_margins else ""
+    unstable = "; not all eigenvalues of the closed loop decay" if record.no_margins else ""
     figure.suptitle(f"{title}{unstable}{more}", fontweight="bold", x=0.01, ha="left")
     return figure

@@ -35,7 +35,7 @@ _NAMES = {
     "margins.joint_complementary_peak": "peak of the complementary sensitivity",
     "margins.min_sampling_rate": "smallest sampling rate",
     "noise.tip_rms": "rms tip motion by noise",
-    "noise.torque_rms": "rms torque by noise",
+    "noise.torque_rms": "rms command by noise",
     "stiffness.lemma.alpha_star": "stiffness overestimate tolerated by the lemma",
     "stiffness.exact.alpha_upper": "stiffness overestimate tolerated at the final pose",
     "stiffness.exact.alpha_lower": "stiffness underestimate tolerated at the final pose",
@@ -60,7 +60,7 @@ def units_for(e: Evaluation) -> Mapping[str, str]:
     units = dict(UNITS)
     if e.effort and e.effort.units:
         own = " or ".join(dict.fromkeys(e.effort.units))
-        units |= dict.fromkeys(("effort.peak", "effort.rms"), own)
+        units |= dict.fromkeys(("effort.peak", "effort.rms", "noise.torque_rms"), own)
     if e.rest is None:
         return units
     sliding, joints = len(e.rest.sliding), len(e.rest.offset)

@@ -16,8 +16,8 @@ def responses_words(record: LoopResponses) -> str:
     name = " on ".join(filter(None, (record.design, record.model))) or "The loop"
     if record.no_margins:
         return (
-            f"{name} has no margins: the closed loop is not stable. Its loop gain is that of the "
-            "broken loop all the same."
+            f"{name} has no margins: not all eigenvalues of the closed loop decay. Its loop gain "
+            "is that of the broken loop all the same."
         )
     actuators = _place(record, "actuator", "Broken at the actuators")
     sensors = _place(record, "sensor", "Broken at the sensors")
@@ -81,9 +81,9 @@ def margins_words(channel: ChannelResponse) -> str:
 
 
 def channel_name(channel: ChannelResponse) -> str:
-    """Name a channel: ``torque of joint1``, ``joint1``, ``rate of joint1``."""
+    """Name a channel: ``actuator of joint1``, ``joint1``, ``rate of joint1``."""
     name = channel.name
     if channel.place == "actuator":
-        return f"torque of {name.removeprefix('tau.')}"
+        return f"actuator of {name.removeprefix('tau.')}"
     rate = name.endswith((".rate", "_rate"))
     return f"rate of {name[: -len('.rate')]}" if rate else name
