@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi as ca
 
 from flexctl.control.decoupling import require_stable_joints
-from flexctl.control.laws import LawParts, Recipe, Signals, joint_gains, rigid_torque
+from flexctl.control.laws import LawParts, Recipe, Signals, in_commands, joint_gains, rigid_torque
 from flexctl.control.reference import ReferenceMotion
 from flexctl.model import Design
 from flexctl.plant import Plant
@@ -38,7 +38,8 @@ def computed_torque_law(plant: Plant, design: Design, _reference: ReferenceMotio
         x, rows = signals.numbers, list(signals.drives)
         u = signals.driven[2] - x["Gv"] * signals.error_rate - x["Gp"] * signals.error
         u = u - x["Gi"] * signals.z if integral else u
-        return signals.law(rigid_torque(plant, signals.q[rows], signals.v[rows], u))
+        torque = rigid_torque(plant, signals.q[rows], signals.v[rows], u)
+        return signals.law(in_commands(plant, torque))
 
     return LawParts(
         law=Recipe(write=write, numbers=numbers, integral=integral),

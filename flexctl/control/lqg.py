@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import casadi as ca
 
 from flexctl.body import present
-from flexctl.control.laws import LawParts, Recipe, Signals, rigid_torque
+from flexctl.control.laws import LawParts, Recipe, Signals, in_commands, rigid_torque
 from flexctl.control.lqr import GivenFeedback, StateFeedback
 from flexctl.control.reference import ReferenceMotion
 from flexctl.control.scheduled_loop import design_schedule, schedule_numbers, scheduled_signals
@@ -48,7 +48,7 @@ def lqg_law(plant: Plant, design: Design, reference: ReferenceMotion) -> LawPart
     def write(plant: Plant, signals: Signals) -> ca.Function:
         own = scheduled_signals(plant, signals)
         torque = rigid_torque(plant, signals.q_d, signals.v_d, signals.a_d)
-        return signals.law(torque + own.holding + own.feedback)
+        return signals.law(in_commands(plant, torque) + own.holding + own.feedback)
 
     return LawParts(
         law=Recipe(write=write, numbers=numbers),

@@ -27,8 +27,8 @@ class ReferenceMotion:
     ----------
     function
         CasADi function t [s] -> (q_d, v_d, a_d), each (m, 1) [rad or m, per s, per s^2]. For
-        torques the third is the torque [N m or N], and the desired joints are the initial ones.
-        `numbers`, if there are any, are its second input.
+        torques the third is the torque [N m, N], or command of a motor [A, V], and the desired
+        joints are the initial ones. `numbers`, if there are any, are its second input.
     duration
         End of the gross motion [s]; afterwards the reference rests or continues at a constant rate.
     start, final
@@ -232,11 +232,21 @@ def reference_function(
 
 
 def _from_samples(samples: Samples) -> ReferenceMotion:
-    """Quintic spline through the samples of a csv file, at rest before and after."""
+    """Quintic spline through the samples of a csv file, at rest before and after.
+
+    Rates and accelerations that the file has are splines of their own; accelerations that it has
+    not are derivatives of the rates.
+    """
     first, last = samples.t[0], samples.t[-1]
     t = ca.MX.sym("t")
     inside = ca.fmin(ca.fmax(t + first, first), last)
-    position, speed, acceleration = _through(samples)(inside)
+    position, speed, acceleration = _through(samples.t, samples.joint)(inside)
+    speeds, accelerations = ca.vertsplit(speed), ca.vertsplit(acceleration)
+    for j, rate in samples.rate.items():
+        speeds[j], accelerations[j], _ = _through(samples.t, rate[None])(inside)
+    for j, known in samples.acceleration.items():
+        accelerations[j] = _through(samples.t, known[None])(inside)[0]
+    speed, acceleration = ca.vertcat(*speeds), ca.vertcat(*accelerations)
     moving = ca.logic_and(t >= 0, t <= last - first)
     return ReferenceMotion(
         function=reference_function(t, position, speed * moving, acceleration * moving),
@@ -246,24 +256,22 @@ def _from_samples(samples: Samples) -> ReferenceMotion:
     )
 
 
-def _through(samples: Samples) -> ca.Function:
-    """Make the function t -> (q, q', q'') through the samples; if they are few, a polynomial."""
-    if len(samples.t) <= _DEGREE:
-        return _polynomial(samples)  # CasADi's splines of low degree have no second derivative
+def _through(t: Array, values: Array) -> ca.Function:
+    """Make t -> (q, q', q'') through values (k, N) at times (N,); if they are few, a polynomial."""
+    if len(t) <= _DEGREE:
+        return _polynomial(t, values)  # CasADi's splines of low degree have no second derivative
     s = ca.MX.sym("s")
-    spline = ca.interpolant(
-        "spline", "bspline", [samples.t], samples.joint.T.ravel(), {"degree": [_DEGREE]}
-    )
+    spline = ca.interpolant("spline", "bspline", [t], values.T.ravel(), {"degree": [_DEGREE]})
     value = spline(s)
     rate = ca.jacobian(value, s)
     return ca.Function("derivatives", [s], [value, rate, ca.jacobian(rate, s)])
 
 
-def _polynomial(samples: Samples) -> ca.Function:
+def _polynomial(t: Array, values: Array) -> ca.Function:
     s = ca.SX.sym("s")
-    middle, half = (samples.t[0] + samples.t[-1]) / 2, np.ptp(samples.t) / 2
-    coefficients = np.linalg.solve(np.vander((samples.t - middle) / half), samples.joint.T)
-    value = ca.SX.zeros(len(samples.joint))
+    middle, half = (t[0] + t[-1]) / 2, np.ptp(t) / 2
+    coefficients = np.linalg.solve(np.vander((t - middle) / half), values.T)
+    value = ca.SX.zeros(len(values))
     for row in coefficients:  # Horner, highest power first
         value = value * ((s - middle) / half) + ca.DM(row)
     rate = ca.jacobian(value, s)

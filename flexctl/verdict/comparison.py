@@ -203,17 +203,18 @@ def baseline_design(arm: Arm, design: Design, basis: BasisChoice | None = None) 
     """Return a baseline joint PD loop with the bandwidth of another design.
 
     Its gains are that design's Gp and Gv times the diagonal of the rigid arm's mass matrix at the
-    final pose (a joint-pd design keeps its own); for a design without gains Gp = w^2 and Gv = 1.4
-    w, w being half the first frequency of the arm there with its joints held.
+    final pose, in commands (a joint-pd design keeps its own); for a design without gains Gp = w^2
+    and Gv = 1.4 w, w being half the first frequency of the arm there with its joints held.
     """
     check_design(arm, design)
     plant = assemble_plant(arm, basis or design.basis, interpreted=True)
     m, S = plant.m, plant.straight(np.eye(plant.m))
     final = plant.straight(make_reference(design).final)
     inertia = np.diag(S.T @ plant.mass_matrix(final) @ S)
-    scale = np.ones(m) if design.method == BASELINE else inertia
+    scale = np.ones(m) if design.method == BASELINE else inertia / plant.torque_per_command
     Gp, Gv = (design.gains.Gp, design.gains.Gv) if design.gains else _half_the_first(plant, design)
     others = ("second_loop", "slow_loop", "fast_loop", "observer", "state_space", "options")
+    others += ("friction_compensation",)
     table = {k: part for k, part in design.table().items() if k not in (*others, "expect")}
     table.get("loop", {}).pop("measures", None)
     if design.reference.shaper:
