@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +16,7 @@ from flexctl.control import (
     Controller,
     ReferenceMotion,
     design_controller,
+    design_on,
     gains_used,
     make_reference,
 )
@@ -162,7 +164,7 @@ def compare(
     say(f"assembling the truth plant: {basis.order} {basis.kind} per link and plane")
     truth = setup.truth()
     ladder = [setup.truth(order, interpreted=True) for order in LADDER if order != basis.order]
-    entries = with_baseline(arm, files) if baseline else list(files)
+    entries = with_baseline(arm, files, design_basis) if baseline else list(files)
     say(f"judging {', '.join(design.name for design in entries)}")
     judged = [ready.get(id(design), design) for design in entries]
     loops = [_close(arm, one, design_basis, truth) for one in judged]  # compiled once for all
@@ -175,16 +177,18 @@ def compare(
         backend=truth.backend,
         evaluations=tuple(evaluations),
         ranking=tuple(e.name for e in ranked),
-        motions=by_motion(entries),
+        motions=by_motion(entries, [getattr(one, "controller", None) for one in loops]),
     )
 
 
-def with_baseline(arm: Arm, designs: Sequence[Design]) -> list[Design]:
+def with_baseline(
+    arm: Arm, designs: Sequence[Design], basis: BasisChoice | None = None
+) -> list[Design]:
     """Return designs and the baseline, unless they have it or are all open loop."""
     closed = [design for design in designs if not design.open_loop]
     if not closed or BASELINE in [design.name for design in designs]:
         return list(designs)
-    return [*designs, baseline_design(arm, _stiffest(closed))]
+    return [*designs, baseline_design(arm, _stiffest(closed), basis)]
 
 
 def _stiffest(designs: Sequence[Design]) -> Design:
@@ -195,7 +199,7 @@ def _stiffest(designs: Sequence[Design]) -> Design:
     return max(with_gains, key=lambda d: (d.method != BASELINE, max(d.joint_gains.Gp)))
 
 
-def baseline_design(arm: Arm, design: Design) -> Design:
+def baseline_design(arm: Arm, design: Design, basis: BasisChoice | None = None) -> Design:
     """Return a baseline joint PD loop with the bandwidth of another design.
 
     Its gains are that design's Gp and Gv times the diagonal of the rigid arm's mass matrix at the
@@ -203,7 +207,7 @@ def baseline_design(arm: Arm, design: Design) -> Design:
     and Gv = 1.4 w, w being half the first frequency of the arm there with its joints held.
     """
     check_design(arm, design)
-    plant = assemble_plant(arm, design.basis, interpreted=True)
+    plant = assemble_plant(arm, basis or design.basis, interpreted=True)
     m, S = plant.m, plant.straight(np.eye(plant.m))
     final = plant.straight(make_reference(design).final)
     inertia = np.diag(S.T @ plant.mass_matrix(final) @ S)
@@ -213,6 +217,9 @@ def baseline_design(arm: Arm, design: Design) -> Design:
     others += ("friction_compensation",)
     table = {k: part for k, part in design.table().items() if k not in (*others, "expect")}
     table.get("loop", {}).pop("measures", None)
+    if design.reference.shaper:
+        shaper = _shaper_in_numbers(plant, design)
+        table["reference"] = table["reference"] | {"shaper": shaper}
     table |= {
         "summary": "Collocated joint PD, gravity fed forward",
         "source": "flexctl",
@@ -225,6 +232,24 @@ def baseline_design(arm: Arm, design: Design) -> Design:
         },
     }
     return Design.model_validate(table)
+
+
+def _shaper_in_numbers(plant: Plant, design: Design) -> dict[str, Any] | None:
+    """Shaper of a design with numbers for modes of its loop, which another loop does not have.
+
+    None where the design's controller does not exist.
+    """
+    choice = design.reference.shaper
+    assert choice is not None
+    if not any((choice.names_mode(entry) or ("",))[0] == "loop" for entry in choice.frequency):
+        return choice.table()
+    try:
+        shaper = design_on(plant, design).reference.shaper
+    except DesignError:
+        return None
+    assert shaper is not None
+    numbers = {"frequency": shaper.frequencies, "damping_ratio": shaper.damping_ratios}
+    return choice.table() | {name: values.tolist() for name, values in numbers.items()}
 
 
 def _half_the_first(plant: Plant, design: Design) -> tuple[tuple[float], tuple[float]]:
@@ -262,19 +287,22 @@ def _judge(loop: ClosedLoop | Evaluation, ladder: Sequence[Plant]) -> Evaluation
     return replace(evaluate(loop, others=ladder), gains=gains_used(loop.controller))
 
 
-def by_motion(designs: Sequence[Design]) -> tuple[tuple[str, ...], ...]:
-    """Names of designs grouped by motion: same ends, same path between them, shaped alike.
+def by_motion(
+    designs: Sequence[Design], controllers: Sequence[Controller | None] = ()
+) -> tuple[tuple[str, ...], ...]:
+    """Names of designs grouped by motion: same ends and same path between them.
 
-    Runs of different length are separate groups: slow effects show in the longer one only.
+    Runs of different length are separate groups: slow effects show in the longer one only. The
+    motion of a controller is shaped as its design asks for.
     """
-    motions: list[tuple[ReferenceMotion, object, list[str]]] = []
-    for design in designs:
-        motion = make_reference(design)
-        how = design.loop.duration or motion.duration + 0.5, design.reference.shaper
-        known = (names for one, own, names in motions if own == how and _same_motion(one, motion))
+    motions: list[tuple[ReferenceMotion, float, list[str]]] = []
+    for design, own in itertools.zip_longest(designs, controllers):
+        motion = own.reference if own else make_reference(design)
+        length = design.loop.duration or motion.duration + 0.5
+        known = (names for one, T, names in motions if length == T and _same_motion(one, motion))
         names = next(known, None)
         if names is None:
-            motions.append((motion, how, [design.name]))
+            motions.append((motion, length, [design.name]))
         else:
             names.append(design.name)
     return tuple(tuple(names) for _, _, names in motions)

@@ -7,7 +7,7 @@ from flexctl.control.controller import design_controller
 from flexctl.errors import DesignError
 from flexctl.model.record import BasisChoice
 from flexctl.plant.plant import assemble_plant
-from tests.two_scales import arm_of, design_of
+from tests.two_scales import arm_of, design_of, stiff_twin
 
 FLEXIBLE = ["rrp", "two-link", "spatial", "sliding-first"]
 
@@ -84,6 +84,39 @@ def test_of_flexible_joints_it_reads_the_rotors_alone(name, random_state):
 
     assert np.array(first) == pytest.approx(np.array(second), rel=1e-12)
     assert controller.collocated
+
+
+def test_rotors_follow_what_the_weight_winds_up():
+    # about r = q_d + c_r/k, as it moves, with the torques of the arm whose joints are stiff
+    arm = arm_of("heavy-sliding")
+    design = design_of(arm, method="computed-torque", slow_loop=None, gains=(80.0, 15.0))
+    controller = design_controller(arm, design, interpreted=True)
+    plant, m = controller.plant.folded, controller.plant.m
+    twin = assemble_plant(stiff_twin(arm).rigid, BasisChoice(), interpreted=True)
+    k = np.array([j.flexible_joint.stiffness if j.flexible_joint else np.inf for j in arm.links])
+
+    def joints(t):
+        return np.array([0.4, 0.6]) + np.array([0.9, 0.05]) * np.sin(5 * t + 1 + np.arange(m))
+
+    def driven(t):
+        return joints(t) + plant.gravity(plant.straight(joints(t)))[:m] / k
+
+    h, at = 3e-4, {}
+    for name, f in (("joints", joints), ("driven", driven)):
+        before, now, after = f(-h), f(0.0), f(h)
+        at[name] = now, (after - before) / (2 * h), (after - 2 * now + before) / h**2
+    rng = np.random.default_rng(6)
+    q, v = plant.straight(joints(0.0)) + rng.normal(size=plant.n) / 50, rng.normal(size=plant.n)
+    rows = list(plant.drives)
+    r, rate, a = at["driven"]
+    u = a - 15.0 * (v[rows] - rate) - 80.0 * (q[rows] - r)
+
+    tau = np.array(controller.law(0.0, [], *at["joints"], q, v)[0]).ravel()
+
+    # differences are off by h^2 w^2/12 = 2e-7, and r'' from q_d'' by some per mille
+    exact = twin.inverse_dynamics(q[rows], v[rows], u)
+    assert tau == pytest.approx(exact, abs=1e-5 * np.abs(exact).max())
+    assert np.abs(a - at["joints"][2]).max() > 1e-2
 
 
 def test_an_integral_gain_that_destabilises_a_joint_is_refused(make):

@@ -1,12 +1,13 @@
 """Shaped references: sums of shifted motions, and the modes that they are shaped for."""
 
+import casadi as ca
 import numpy as np
 import pytest
 import scipy.linalg
 
 from flexctl.control.controller import design_controller, gains_used
 from flexctl.control.input_shaper import make_shaper
-from flexctl.control.reference import make_reference
+from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.shaped_reference import convolve, held_modes
 from flexctl.control.wrapped import wrap_controller
 from flexctl.errors import InputError
@@ -17,16 +18,30 @@ from tests.arms import plant_of, two_link
 from tests.designs import make_design
 
 START, END = [0.2, -0.4], [1.0, 0.3]
-KINDS = ["cycloid", "quintic", "bang-bang", "setpoint", "spin-up"]
-T_SETPOINT = {"setpoint": {}}
+KINDS = ["cycloid", "quintic", "bang-bang", "setpoint", "spin-up", "in memory"]
 TWO = make_shaper("ZVD", [9.0, 31.0], [0.02, 0.1], 0.05)
 FINE = np.linspace(0.0, 2.5, 1237)  # meets no jump
 
 
 def motion_of(kind):
     """Motion of two joints of this kind, with a duration each where it may."""
+    if kind == "in memory":
+        return begun_at_once()
     more = {} if kind == "setpoint" else {"duration": [0.8, 0.5]}
     return make_reference(make_design(START, END, kind=kind, **more))
+
+
+def begun_at_once():
+    """Motion that has a rate and an acceleration from the start."""
+    t = ca.MX.sym("t")
+    q = ca.vertcat(1 + t + 3 * t**2, 2 - t)
+    v = ca.jacobian(q, t)
+    function = ca.Function("motion", [t], [q, v, ca.densify(ca.jacobian(v, t))])
+    ends = (np.array(function(at)[0]).ravel() for at in (0.0, 1.0))
+    start, final = ends
+    return ReferenceMotion(
+        function=function, duration=1.0, start=start, final=final, rests=False, breaks=(1.0,)
+    )
 
 
 def at_rest_before(motion, t):
@@ -71,6 +86,19 @@ def test_steps_are_the_values_between_the_breaks(kind):
 
     assert shaped.steps == pytest.approx(values, abs=1e-12 * np.abs(values).max())
     assert shaped.passed(ends[3]) == 3
+
+
+@pytest.mark.parametrize(("kind", "which"), [("setpoint", 0), ("bang-bang", 2)])
+def test_what_jumps_is_taken_from_the_breaks_that_are_passed(kind, which):
+    # an integrator that ends a step at a break needs what was before it
+    shaped = convolve(motion_of(kind), TWO, jumps=kind == "setpoint")
+    results = [ca.MX(7 * np.ones((2, 1))) for _ in range(3)]
+    for passed in (0, 2, len(shaped.breaks)):
+        picked = shaped.after(ca.MX(passed), results, ca.MX(shaped.steps))
+        values = [np.array(ca.evalf(x)).ravel() for x in picked]
+
+        expected = [shaped.steps[:, passed] if k == which else 7 * np.ones(2) for k in range(3)]
+        assert np.array(values) == pytest.approx(np.array(expected), abs=1e-12)
 
 
 def test_breaks_that_coincide_are_one():

@@ -99,3 +99,24 @@ def test_joint_pd_on_flexible_joints_reads_rotors_only():
     assert "strain gauges" not in " ".join(
         close_loop(controller, arm, BasisChoice(order=2)).assumptions
     )
+
+
+def test_the_baseline_follows_the_shaped_motion_of_a_design():
+    # a mode of the design's own loop, which the softer one of the baseline may not have
+    ZVD = {"kind": "ZVD", "frequency": "loop1"}
+    gains = {"Gp": [2500.0], "Gv": [100.0]}
+    shaped = variant("shaped", {"shaper": ZVD}, method="decoupling", gains=gains)
+    basis = BasisChoice(order=1)
+    found = compare(ARM, [shaped, DESIGN], truth_basis=basis, design_basis=basis)
+    own = found.evaluations[0].gains["shaper"]
+
+    assert to_json(found)["motions"] == [["shaped", "joint-pd"], ["hub-pd"]]
+    assert found.evaluations[2].gains["shaper"]["times"] == pytest.approx(own["times"])
+
+
+@pytest.mark.parametrize("shaper", [{"kind": "ZV"}, {"kind": "EI", "frequency": 12.0}])
+def test_a_shaped_motion_is_another_one(shaper):
+    shaped = variant("shaped", {"shaper": shaper})
+    controllers = [design_controller(ARM, design, interpreted=True) for design in (DESIGN, shaped)]
+
+    assert by_motion([DESIGN, shaped], controllers) == (("hub-pd",), ("shaped",))
