@@ -34,6 +34,7 @@ from flexctl.control.laws import (
 from flexctl.control.lqr import GivenFeedback, StateFeedback
 from flexctl.control.method_law import law_of_method
 from flexctl.control.observer import Observer, design_observer, observed_law
+from flexctl.control.prescribed_motion import is_prescribed
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.saturation import torque_limits
 from flexctl.control.shaped_reference import shape_reference
@@ -553,7 +554,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
         reference=reference,
         recipe=parts.law,
         n_state=parts.n_state,
-        torque_limit=torque_limits(arm),
+        torque_limit=np.full(plant.m, np.inf) if is_prescribed(design) else torque_limits(arm),
         feedback=parts.feedback,
         fast=parts.fast,
         observer=observer,

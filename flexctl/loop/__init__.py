@@ -50,6 +50,7 @@ from flexctl.loop.linear import (
     path_rests,
     sampled_loop,
     sampled_loops,
+    state_within,
 )
 from flexctl.loop.setup import LADDER, Setup, default_truth
 
@@ -99,6 +100,7 @@ __all__ = [
     "schedule",
     "set_integrals",
     "spectral_abscissa",
+    "state_within",
     "too_weak",
     "why_it_leaves",
     "why_not_held",

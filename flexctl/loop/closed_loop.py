@@ -17,11 +17,14 @@ from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control import (
     Controller,
+    design_on,
     holding_limits,
+    is_prescribed,
     law_inputs,
     limit_torque,
     share_law,
     torque_limits,
+    without_limits,
 )
 from flexctl.errors import InputError
 from flexctl.loop.events import JUMP
@@ -147,8 +150,8 @@ class ClosedLoop(Summary):
         controller = self.controller
         if changed:
             controller = controller.at(of_plant, of_design, rebuilt=rebuilt)
-        if rebuilt:
-            return close_around(controller, truth.rebuilt())
+        if rebuilt or is_prescribed(controller.design):
+            return close_around(controller, truth.rebuilt() if rebuilt else truth)
         return replace(self, controller=controller, truth=truth)
 
     @cached_property
@@ -178,6 +181,11 @@ class ClosedLoop(Summary):
     def torque_limit(self) -> Array:
         """Largest torques (m,) [N m or N], or commands, that both law and true arm allow."""
         return np.minimum(self.controller.torque_limit, torque_limits(self.truth.arm))
+
+    @property
+    def prescribed(self) -> bool:
+        """Whether the driven coordinates follow the reference exactly: a constraint, no loop."""
+        return is_prescribed(self.controller.design)
 
     @property
     def holding_limit(self) -> Array:
@@ -436,13 +444,17 @@ def require_loop(value: object, *others: type) -> None:
 def close_around(controller: Controller, truth: Plant) -> ClosedLoop:
     """Close a controller around a truth plant; see `close_loop`.
 
-    Raises InputError when the truth has other joints or lines than the controller was made for.
+    A prescribed motion is that of the truth plant itself, without limits of its actuators. Raises
+    InputError when the truth has other joints or lines than the controller was made for.
     """
     if truth.joints != controller.plant.joints or truth.lines != controller.plant.lines:
         raise InputError(
             f"{truth.arm.name}: expected joints {controller.plant.joints} and elastic lines "
             f"{controller.plant.lines}, got {truth.joints} and {truth.lines}"
         )
+    if is_prescribed(controller.design):
+        truth = replace(truth, arm=without_limits(truth.arm))
+        controller = design_on(truth, controller.design)
     own, positions = controller.plant, controller.design.loop.strain_gauges
     measurement = (
         measure_signals(controller.external.measures, own, truth, positions)

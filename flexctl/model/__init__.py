@@ -48,7 +48,14 @@ from flexctl.model.lookup import (
     load_model,
     model_text,
 )
-from flexctl.model.methods import METHODS, MissingOptionError, find_method, in_one_line, load_method
+from flexctl.model.methods import (
+    METHODS,
+    PRESCRIBED,
+    MissingOptionError,
+    find_method,
+    in_one_line,
+    load_method,
+)
 from flexctl.model.motor import Command, Motor
 from flexctl.model.plausibility import odd_motion, odd_numbers
 from flexctl.model.profile import TWIST, UNIFORM, Profile
@@ -77,6 +84,7 @@ __all__ = [
     "FACTOR",
     "INSTRUMENTS",
     "METHODS",
+    "PRESCRIBED",
     "TWIST",
     "UNIFORM",
     "Arm",

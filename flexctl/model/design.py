@@ -23,7 +23,7 @@ from flexctl.model.law import (
     SlowLoop,
     StateSpace,
 )
-from flexctl.model.methods import METHODS, Options, method_names
+from flexctl.model.methods import METHODS, PRESCRIBED, Options, method_names
 from flexctl.model.record import (
     NOTHING,
     BasisChoice,
@@ -43,13 +43,14 @@ from flexctl.model.record import (
 from flexctl.model.shaper_choice import Shaper
 from flexctl.model.tune_choice import TuneChoice
 
-_OPEN = ("feedforward", "torque")
+_OPEN = ("feedforward", "torque", PRESCRIBED)
 _WITH_SECOND_LOOP = ("decoupling", "composite", "lqg")
 _WITHOUT_GAINS = (*_OPEN, "state-space", "lqg")
 _BY_ENCODERS = "takes no more of it than encoders and tachometers give, and needs no observer"
 _WITHOUT_OBSERVER = {
     "feedforward": "measures nothing",
     "torque": "measures nothing",
+    PRESCRIBED: "measures nothing",
     "state-space": "has its own (state_space.measures)",
     "joint-pd": _BY_ENCODERS,
     "computed-torque": _BY_ENCODERS,
@@ -314,7 +315,7 @@ class Design(FileRecord):
 
     @property
     def open_loop(self) -> bool:
-        """Whether the torques follow from the reference alone and nothing is measured."""
+        """Whether motion or torques follow from the reference alone and nothing is measured."""
         return self.method in _OPEN
 
     @property
@@ -376,6 +377,7 @@ class Design(FileRecord):
         if self.method != "torque" and torque is not None:
             expected = "no such key (a motion instead), as method is not torque"
             yield "reference.torque", expected, torque
+        yield from self._prescribed_faults() if self.method == PRESCRIBED else ()
         yield from self._gain_faults()
         yield from self._state_space_faults()
         yield from self._observer_faults() if self.instruments else self._without_observer()
@@ -391,12 +393,29 @@ class Design(FileRecord):
         if self.friction_compensation is None:
             return
         known, why = self.friction_compensation.table(), ""
-        if self.method in ("torque", "state-space"):
+        if self.method in ("torque", "state-space", PRESCRIBED):
             why = f"method is {self.method}"
         elif self.reference.feeds == "position":
             why = "the law gets no rates of its reference (reference.feed_forward)"
         if why:
             yield "friction_compensation", f"no such table, as {why}", known
+
+    def _prescribed_faults(self) -> Faults:
+        """Yield what the joints cannot follow exactly."""
+        reference = self.reference
+        if reference.kind == "setpoint":
+            yield (
+                "reference.kind",
+                f"a motion without a jump, as method is {PRESCRIBED}",
+                "setpoint",
+            )
+        if reference.feed_forward:
+            expected = f"no such key, as method is {PRESCRIBED}, which follows all of it"
+            yield "reference.feed_forward", expected, reference.feed_forward
+        for key in ("sample_time", "delay"):
+            if value := getattr(self.loop, key):
+                expected = f"0, as method is {PRESCRIBED}: nothing is computed late"
+                yield f"loop.{key}", expected, value
 
     def _gain_faults(self) -> Faults:
         without = f"no such table, as method is {self.method}"

@@ -105,8 +105,9 @@ def require_balance(plant: Plant, q: Array, v: Array, tau: Array, a: Array) -> N
     mass if that is the reason.
     """
     if np.all(np.isfinite(a)):
-        braked = plant.motor_damping * v[list(plant.drives)]
-        applied = plant.selection @ (plant.torque(v, np.asarray(tau, dtype=float)) + braked)
+        rates, commands = np.asarray(v, dtype=float), np.asarray(tau, dtype=float)
+        braked = plant.motor_damping * rates[list(plant.drives)]
+        applied = plant.selection @ (plant.torque(rates, commands) + braked)
         off = np.linalg.norm(plant.inverse_dynamics(q, v, a) - applied)
         if off <= _WORST_RESIDUAL * (np.linalg.norm(applied) + _largest_force(plant, q, v)):
             return

@@ -11,7 +11,14 @@ import numpy as np
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError, RunError
-from flexctl.loop import SAMPLE, ClosedLoop, Event, require_loop, schedule
+from flexctl.loop import (
+    SAMPLE,
+    ClosedLoop,
+    Event,
+    find_loop_equilibrium,
+    require_loop,
+    schedule,
+)
 from flexctl.model import METHODS
 from flexctl.plant import Plant, find_equilibrium, require_inertia
 from flexctl.simulation.c_driver import compiled_driver, driver_library, run_compiled
@@ -372,8 +379,15 @@ def _furthest(runs: Sequence[Run | RunFailure], tried: str) -> Run | RunFailure:
 
 
 def initial_state(loop: ClosedLoop) -> tuple[Array, Array, Array]:
-    """Rest at the start of the reference: q0 (n,), v0 (n,) and the holding torque tau0 (m,)."""
+    """Rest at the start of the reference: q0 (n,), v0 (n,) and the holding torque tau0 (m,).
+
+    An arm whose motion is prescribed begins at the rate of its reference.
+    """
     truth = loop.truth
+    if loop.prescribed:
+        motion = loop.controller.reference
+        rest = find_loop_equilibrium(loop, motion.start, 0.0)
+        return rest.q, truth.straight(motion.sample(np.zeros(1))[1][:, 0]), rest.tau
     q0, tau0 = find_equilibrium(truth, truth.straight(loop.controller.reference.start))
     return q0, np.zeros(truth.n), tau0
 

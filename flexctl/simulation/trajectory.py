@@ -9,7 +9,7 @@ import numpy as np
 
 from flexctl import checks
 from flexctl.checks import Array
-from flexctl.loop import ClosedLoop
+from flexctl.loop import ClosedLoop, find_loop_equilibrium
 from flexctl.model import command_units
 from flexctl.plant import Plant, find_equilibrium, limits_current
 from flexctl.records import Summary
@@ -188,7 +188,11 @@ def record_run(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) ->
     phase = np.zeros((1, len(times)))
     _, desired, desired_rate, _ = evaluate_columns(loop, "reference", times[None, :], phase)
     deflection, slope = evaluate_columns(loop, "deflections", run.q)
-    at_rest = find_equilibrium(truth, truth.straight(final))[0]
+    at_rest = (
+        find_loop_equilibrium(loop, final, 0.0).q
+        if loop.prescribed
+        else find_equilibrium(truth, truth.straight(final))[0]
+    )
     tip, desired_tip, rest_tip = (
         evaluate_columns(loop, "tip", q)[0]
         for q in (run.q, truth.straight(desired), at_rest[:, None])

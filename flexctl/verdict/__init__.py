@@ -28,11 +28,13 @@ from flexctl.verdict.named_metrics import (
     linear_metrics,
     metrics,
 )
+from flexctl.verdict.neglected_modes import NeglectedModes
 from flexctl.verdict.partial_verdicts import OF_RUNS, linear_poses_metrics, run_metrics
 from flexctl.verdict.performance import find_no_rest, judge_residual, run_times
 from flexctl.verdict.reasons import Reason, find_reasons, not_computed, unstable_orders
 from flexctl.verdict.sensitivity_peaks import SensitivityPeaks
 from flexctl.verdict.stability import Stability
+from flexctl.verdict.stationary_noise import NoiseInputs, NoiseLevels, stationary_noise
 
 __all__ = [
     "BASELINE",
@@ -49,6 +51,9 @@ __all__ = [
     "FrictionVerdict",
     "LoopResponses",
     "Metric",
+    "NeglectedModes",
+    "NoiseInputs",
+    "NoiseLevels",
     "Place",
     "Reason",
     "SensitivityPeaks",
@@ -72,6 +77,7 @@ __all__ = [
     "run_metrics",
     "run_times",
     "stability_margins",
+    "stationary_noise",
     "unstable_orders",
     "why_it_failed",
     "with_baseline",

@@ -16,14 +16,14 @@ delay.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
-from flexctl.loop import LinearLoop, one_sample
+from flexctl.loop import LinearLoop, one_sample, state_within
 from flexctl.robustness import Parameter, Response, UncertainLoop, bilinear, frequency_response
 from flexctl.verdict.transfer import axis_points, transfer
 
@@ -166,6 +166,28 @@ def break_at_sensors(loop: LinearLoop) -> BrokenLoop:
     entering[n : n + len(by_z)] += (T or 1.0) * by_z
     seen = np.hstack([C, np.zeros((len(C), len(A) - n))])
     return BrokenLoop(A=A + B @ K, B=entering, C=seen, sample_time=T)
+
+
+def break_at_reading(loop: LinearLoop, j: int, fraction: float) -> BrokenLoop:
+    """Break a sampled loop at one reading that is late by a fraction in [0, 1) of a sample.
+
+    The late reading is a state of its own: that of the arm at (1 - fraction) T after a sample,
+    taken at the next one.
+    """
+    whole = break_at_sensors(loop)
+    b, c = whole.B[:, [j]], whole.C[[j]]
+    if not fraction:
+        return replace(whole, B=b, C=c)
+    T = loop.sample_time or 0.0
+    K = np.hstack([loop.K, np.zeros((len(loop.K), len(whole.A) - loop.K.shape[1]))])
+    by_state, by_torque = state_within(loop, (1 - fraction) * T)
+    read, by_tau = loop.signals.C[[j]], loop.signals.by_tau[:, [j]]
+    others = K - by_tau @ c  # what the law asks for without this reading
+    late = read @ np.hstack([by_state + by_torque @ others, by_torque @ by_tau])
+    A = np.vstack([np.hstack([whole.opened([j]), b]), late])  # closed by the late reading
+    last = np.eye(len(A))[[-1]]
+    entering = np.vstack([b, read @ by_torque @ by_tau])
+    return replace(whole, A=A, B=entering, C=last)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ class ChannelMargins:
     Attributes
     ----------
     gain_up_db, gain_down_db, phase_deg, delay_seconds
-        As of `StabilityMargins`. The delay of a reading of a sampled loop is not known (NaN).
+        As of `StabilityMargins`.
     crossovers
         Frequencies of unit loop gain (K,) [rad/s], ascending.
     phase_frequency

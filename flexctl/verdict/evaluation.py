@@ -52,6 +52,7 @@ from flexctl.verdict.performance import (
 )
 from flexctl.verdict.sampling_rate import smallest_sampling_rate
 from flexctl.verdict.stability import Stability, judge_stability
+from flexctl.verdict.stationary_noise import NoiseLevels, noise_levels
 
 _T = TypeVar("_T")
 TOLERANCE = Tolerance.of(1e-8)  # of a run; see Evaluation for the accuracy of its metrics
@@ -65,7 +66,8 @@ class Evaluation(Summary):
     the final equilibrium of the closed loop, None for open loops; `friction` is None where no joint
     has dry friction. `not_computed` has the reason for
     every metric that could not be computed while others could; `settle_within` is the tip error [m]
-    within which the design counts as settled; `linear` is the loop about its final equilibrium.
+    within which the design counts as settled; `linear` is the loop about its final equilibrium;
+    `noise` is None where the design states none.
 
     Metrics of the run are accurate to about 1e-5 of their size, errors of tip and joints to 1e-7 m
     or rad if that is more: measured, not proven; see docs/theory/simulation.md.
@@ -101,6 +103,7 @@ class Evaluation(Summary):
     not_computed: Mapping[str, str] = field(default_factory=dict)
     settle_within: float = 1e-4
     linear: LinearLoop | None = field(default=None, repr=False)
+    noise: NoiseLevels | None = None
 
     def _facts(self) -> dict[str, Any]:
         tracking, residual, stability = self.tracking, self.residual, self.stability
@@ -344,7 +347,8 @@ def _linear(
     assessment: _Assessment, poses: LinearPoses | None, stability: Stability | None
 ) -> dict[str, Any]:
     """Compute the metrics of a linear loop; margins only for a stable one."""
-    sound = stability is not None and stability.stable is True
+    closed = not assessment.loop.controller.design.open_loop
+    sound = closed and stability is not None and stability.stable is True
     get, final = assessment.get, poses.final if poses and sound else None
     return {
         "margins": final and get("margins", lambda: stability_margins(final)),
@@ -352,6 +356,7 @@ def _linear(
         and get("margins.min_sampling_rate", lambda: _sampling_rate(assessment.loop, final)),
         "stiffness": assessment.stiffness(poses),
         "friction": final and get("friction", lambda: judge_friction(assessment.loop, final)),
+        "noise": final and get("noise", lambda: noise_levels(assessment.loop, final)),
     }
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from flexctl.checks import Array, ComplexArray
 
 _GRID = 300  # frequencies on an even logarithmic grid
-_BESIDE = 12  # frequencies on each side of a resonance
+_BESIDE = 16  # frequencies on each side of a resonance
 _DECADES = 10.0  # beyond the slowest and the fastest pole
 _SHARP = 0.3  # damping ratio below which a resonance has frequencies of its own
 _REACH = 0.1  # of its frequency, and twice its width, to which they go
@@ -16,18 +16,24 @@ _RIGID = 1e-9  # of the fastest pole: the size of one at zero
 _SAME = 1e-12  # relative distance of frequencies that are one
 
 
-def resolving_frequencies(rates: ComplexArray, fastest: float, special: Array) -> Array:
-    """Frequencies [rad/s], ascending, that resolve resonances at these rates (K,) [rad/s].
+def resolving_frequencies(
+    closed: ComplexArray, opened: ComplexArray, fastest: float, special: Array
+) -> Array:
+    """Frequencies [rad/s], ascending, that resolve resonances of a loop closed and open.
 
-    An even logarithmic grid from a tenth of the slowest rate to ten times the fastest, or to
-    `fastest` if that is finite; beside every lightly damped pole frequencies at distances from a
-    tenth of the width of its resonance on; and those of `special` within the grid.
+    An even logarithmic grid from a tenth of the slowest rate of the closed loop to ten times its
+    fastest, or to `fastest` if that is finite; beside every lightly damped pole, of the rates
+    `closed` (k,) and `opened` (l,) [rad/s], frequencies at distances from a tenth of the width of
+    its resonance on; and those of `special` within the grid. Rates of the open loop do not extend
+    the grid: those of rigid motion are zero but for round-off.
     """
-    size = np.abs(rates)
-    moving = size[size > _RIGID * size.max(initial=0.0)]
+    sizes = np.abs(closed)
+    moving = sizes[sizes > _RIGID * sizes.max(initial=0.0)]
     ends = (moving.min(initial=np.inf), moving.max(initial=0.0)) if len(moving) else (1.0, 1.0)
     low = min(ends[0] / _DECADES, fastest / _DECADES)
     high = fastest if np.isfinite(fastest) else ends[1] * _DECADES
+    rates = np.concatenate([closed, opened])
+    size = np.abs(rates)
     w = [np.geomspace(low, high, _GRID), special]
     sharp = rates[(rates.imag > 0) & (-rates.real < _SHARP * size)]
     for rate in _apart(sharp):

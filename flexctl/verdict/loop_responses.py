@@ -6,8 +6,8 @@ sign that of negative feedback: S = 1/(1 + L) and T = L/(1 + L), as in python-co
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -20,9 +20,10 @@ from flexctl.loop import ClosedLoop, LinearLoop, linearise, one_sample, require_
 from flexctl.records import Summary
 from flexctl.verdict.broken_loop import BrokenLoop, break_at_sensors, break_loop
 from flexctl.verdict.channel_margins import ChannelMargins, channel_margins
-from flexctl.verdict.delay_margin import sampled_delay
+from flexctl.verdict.delay_margin import reading_delay, sampled_delay
 from flexctl.verdict.frequency_choice import resolving_frequencies
 from flexctl.verdict.margins import require_decay
+from flexctl.verdict.neglected_modes import NeglectedModes, neglected_modes
 from flexctl.verdict.sensitivity_peaks import SensitivityPeaks, sensitivity_peaks
 from flexctl.verdict.transfer import axis_points, transfer
 
@@ -86,6 +87,9 @@ class LoopResponses(Summary):
         Why a loop has no margins; empty where it has them.
     sample_time
         Of the law [s]; None if it is continuous.
+    neglected
+        Whether stability on the truth follows from that on the design's own plant and the size of
+        its error alone, at the judged pose first; empty of a linear loop.
 
     Examples
     --------
@@ -96,7 +100,7 @@ class LoopResponses(Summary):
     >>> [channel.name for channel in responses.channels]
     ['tau.joint1', 'joint1', 'joint1.rate']
     >>> round(responses.peaks.Ms, 3)
-    1.111
+    1.039
     """
 
     model: str
@@ -111,6 +115,7 @@ class LoopResponses(Summary):
     peaks: SensitivityPeaks | None
     no_margins: str
     sample_time: float | None
+    neglected: tuple[NeglectedModes, ...] = ()
 
     def _facts(self) -> dict[str, Any]:
         return {
@@ -133,6 +138,7 @@ def frequency_response(
     w: ArrayLike | None = None,
     *,
     pose: Mapping[str, float] | Array | None = None,
+    n_path: int = 0,
 ) -> LoopResponses:
     """Frequency responses of a loop broken at every actuator and at every signal its law reads.
 
@@ -149,6 +155,8 @@ def frequency_response(
     pose
         Where a closed loop is linearised, as in `linearise`: by default where it rests at the end
         of its reference.
+    n_path
+        Number of poses of the motion at which neglected modes are judged too.
 
     Raises
     ------
@@ -166,22 +174,25 @@ def frequency_response(
     >>> loop = flexctl.close_loop(controller, "single-link-hub", modes=2)
     >>> actuator, *sensors = flexctl.frequency_response(loop, w=[10.0]).channels
     >>> abs(actuator.L).round(3)
-    array([3.008])
+    array([0.438])
     """
     require_loop(loop, LinearLoop)
-    model, design = "", ""
-    if isinstance(loop, ClosedLoop):
-        controller = loop.controller
-        model, design = loop.truth.arm.name, controller.design.name
-        if controller.design.open_loop:
-            raise InputError(
-                f"{controller.design.label}: method: expected one with feedback, whose loop has a "
-                f"frequency response, got the open loop {controller.design.method!r}"
-            )
-        linear = linearise(loop, pose)
-        assert isinstance(linear, LinearLoop)
-        loop = linear
-    return responses_of(loop, w, model=model, design=design)
+    checks.whole("n_path", n_path, 0)
+    if isinstance(loop, LinearLoop):
+        return responses_of(loop, w)
+    controller = loop.controller
+    if controller.design.open_loop:
+        raise InputError(
+            f"{controller.design.label}: method: expected one with feedback, whose loop has a "
+            f"frequency response, got the open loop {controller.design.method!r}"
+        )
+    linear = linearise(loop, pose)
+    assert isinstance(linear, LinearLoop)
+    found = responses_of(linear, w, model=loop.truth.arm.name, design=controller.design.name)
+    joints = None
+    if pose is not None:
+        joints = loop.truth.pose(pose)[: loop.truth.m] if isinstance(pose, Mapping) else pose
+    return replace(found, neglected=neglected_modes(loop, joints, n_path=n_path))
 
 
 def responses_of(
@@ -197,42 +208,49 @@ def responses_of(
         raise InputError("loop: expected one with feedback, got torques that depend on no reading")
     whole, sensors = break_loop(loop), break_at_sensors(loop)
     both: dict[Place, BrokenLoop] = {"actuator": whole, "sensor": sensors}
-    cuts = {place: both[place] for place in places}
+    cuts: dict[Place, BrokenLoop] = {place: both[place] for place in places}
     margins, peaks, why = _judged(loop, whole, cuts)
     w = _chosen(whole, cuts, margins, peaks) if w is None else _given(w, whole)
     points = axis_points(w, loop.sample_time)
-    T = {place: -transfer(cut.A, cut.B, cut.C, points) for place, cut in cuts.items()}
-    complementary = -transfer(whole.A, whole.B, whole.C, points)
-    torques = tuple(f"tau.{name}" for name in loop.plant.actuators)
-    names: dict[Place, tuple[str, ...]] = {"actuator": torques, "sensor": loop.signals.names}
-    channels = [
-        ChannelResponse(
-            name=name,
-            place=place,
-            L=cut.loop_gain(j, w),
-            T=T[place][:, j, j],
-            margins=margins[place][j] if margins else None,
-        )
-        for place, cut in cuts.items()
-        for j, name in enumerate(names[place])
-    ]
+    T = -transfer(whole.A, whole.B, whole.C, points)
     CS, PS = _between(loop, whole, sensors, points)
+    joints = loop.rest.q.tolist() if loop.rest else []
     return LoopResponses(
         model=model,
         design=design,
-        pose=dict(zip(loop.plant.actuators, loop.rest.q.tolist(), strict=False))
-        if loop.rest
-        else {},
+        pose=dict(zip(loop.plant.actuators, joints, strict=False)),
         w=w,
-        channels=tuple(channels),
-        sensitivity=_singular_values(np.eye(whole.m) - complementary),
-        complementary=_singular_values(complementary),
+        channels=tuple(_channels(loop, cuts, margins, w)),
+        sensitivity=_singular_values(np.eye(whole.m) - T),
+        complementary=_singular_values(T),
         control_effort=CS,
         process_sensitivity=PS,
         peaks=peaks,
         no_margins=why,
         sample_time=loop.sample_time,
     )
+
+
+def _channels(
+    loop: LinearLoop,
+    cuts: Mapping[Place, BrokenLoop],
+    margins: Mapping[Place, Sequence[ChannelMargins]],
+    w: Array,
+) -> Iterator[ChannelResponse]:
+    """Responses of all channels at all places, one broken after another."""
+    torques = tuple(f"tau.{name}" for name in loop.plant.actuators)
+    names: dict[Place, tuple[str, ...]] = {"actuator": torques, "sensor": loop.signals.names}
+    points = axis_points(w, loop.sample_time)
+    for place, cut in cuts.items():
+        T = -transfer(cut.A, cut.B, cut.C, points)
+        for j, name in enumerate(names[place]):
+            yield ChannelResponse(
+                name=name,
+                place=place,
+                L=cut.loop_gain(j, w),
+                T=T[:, j, j],
+                margins=margins[place][j] if margins else None,
+            )
 
 
 def _judged(
@@ -243,7 +261,7 @@ def _judged(
         require_decay(whole)
     except ComputationError as error:
         return {}, None, str(error)
-    margins = {
+    margins: dict[Place, list[ChannelMargins]] = {
         place: channel_margins(cut, _delays(loop, place, cut.m)) for place, cut in cuts.items()
     }
     return margins, sensitivity_peaks(whole), ""
@@ -253,7 +271,9 @@ def _delays(loop: LinearLoop, place: Place, count: int) -> list[float] | None:
     """Delay margins [s] of the channels of a sampled loop; None of a continuous one."""
     if not loop.sampled:
         return None
-    return [sampled_delay(loop, [j]) if place == "actuator" else np.nan for j in range(count)]
+    if place == "actuator":
+        return [sampled_delay(loop, [j]) for j in range(count)]
+    return [reading_delay(loop, j) for j in range(count)]
 
 
 def _between(
@@ -295,9 +315,10 @@ def _chosen(
 ) -> Array:
     """Frequencies that show every resonance of L, S and T, all crossovers and all peaks."""
     opened = [cut.opened([j]) for cut in cuts.values() for j in range(cut.m)]
-    rates = np.concatenate([whole.rates(A) for A in (whole.A, *opened)])
+    rates = np.concatenate([whole.rates(A) for A in opened])
     every = [one for some in margins.values() for one in some]
     peaks = [one.peaks for one in every] + ([peaks_of_all] if peaks_of_all else [])
     marked = [[peak.Ms_frequency, peak.Mt_frequency] for peak in peaks]
     marked += [[one.disk_frequency, *one.crossovers.tolist()] for one in every]
-    return resolving_frequencies(rates, whole.fastest, np.array([w for at in marked for w in at]))
+    special = np.array([w for at in marked for w in at])
+    return resolving_frequencies(whole.rates(whole.A), rates, whole.fastest, special)

@@ -50,6 +50,8 @@ UNITS = {
     "margins.joint_sensitivity_peak": "-",
     "margins.joint_complementary_peak": "-",
     "margins.min_sampling_rate": "Hz",
+    "noise.tip_rms": "m",
+    "noise.torque_rms": "N m or N",
     "stiffness.lemma.alpha_star": "-",
     "stiffness.exact.alpha_upper": "-",
     "stiffness.exact.alpha_lower": "-",

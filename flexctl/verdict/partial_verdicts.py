@@ -15,6 +15,7 @@ from flexctl.verdict.named_metrics import Metric, metrics
 from flexctl.verdict.performance import find_no_rest, judge_effort, judge_residual, judge_tracking
 from flexctl.verdict.sampling_rate import smallest_sampling_rate
 from flexctl.verdict.stability import judge_stability
+from flexctl.verdict.stationary_noise import noise_levels
 
 OF_RUNS = ("tracking.", "residual.", "effort.")
 """How names of metrics of a run begin."""
@@ -44,6 +45,8 @@ def linear_poses_metrics(loop: ClosedLoop, keys: Sequence[str]) -> dict[str, Met
         parts |= _margins(poses, keys)
         if any(key.startswith("friction.") for key in keys):
             parts["friction"] = judge_friction(loop, poses.final)
+        if any(key.startswith("noise.") for key in keys):
+            parts["noise"] = noise_levels(loop, poses.final)
     if any(key.startswith("stiffness.") for key in keys):
         parts["stiffness"] = judge_stiffness(loop, poses)
     found = metrics(_only(loop, **parts))

@@ -256,6 +256,16 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
             "at which the sampled and held law is still stable",
         ),
     },
+    "At rest, by the noise that the design states": {
+        "tip, rms": (
+            _Merit(_at("noise.tip_rms"), "mm", min, optional=True),
+            "root mean square distance of the tip from its mean, by the linear loop",
+        ),
+        "torques, rms": (
+            _Merit(_at("noise.torque_rms"), "{torque}", optional=True),
+            "joint by joint, by the linear loop",
+        ),
+    },
     "Stiffness overestimate tolerated": {
         "at the final pose": (
             _Merit(
@@ -336,6 +346,14 @@ def metric_rows(evaluations: Sequence[Evaluation], arm: Arm) -> list[Row]:
         "commands": "torques" if torques else "commands",
         "limit": "torque limit" if torques else "limit",
     }
+    shown = {
+        group: [
+            (label, merit, meaning)
+            for label, (merit, meaning) in rows.items()
+            if not merit.optional or any(merit.read(e) is not None for e in evaluations)
+        ]
+        for group, rows in _ROWS.items()
+    }
     return [
         Row(
             label=label.format(**words),
@@ -344,9 +362,8 @@ def metric_rows(evaluations: Sequence[Evaluation], arm: Arm) -> list[Row]:
             meaning=meaning,
             group="" if k else group,
         )
-        for group, rows in _ROWS.items()
-        for k, (label, (merit, meaning)) in enumerate(rows.items())
-        if not merit.optional or any(merit.read(e) is not None for e in evaluations)
+        for group, rows in shown.items()
+        for k, (label, merit, meaning) in enumerate(rows)
     ]
 
 

@@ -366,6 +366,14 @@ class BodeOptions(LoopOptions):
         "Joint variables to judge at instead of the final pose.",
         default="",
     )
+    path: int = _option(
+        "--path",
+        "N",
+        "Poses along the motion at which neglected modes are judged too.",
+        type=click.IntRange(min=0, max=1000),
+        default=0,
+        show_default=True,
+    )
     kind: Literal["bode", "nyquist", "nichols", "sensitivity"] = _option(
         "--kind",
         None,

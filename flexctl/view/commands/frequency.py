@@ -37,7 +37,7 @@ def draw_bode(options: BodeOptions, model: str, word: str) -> Result:
         controller = design_controller(arm, design, judged["design_basis"], interpreted=True)
         loop = close_loop(controller, judged["true_arm"], judged["truth_basis"])
         say("frequency responses")
-        record = frequency_response(loop, pose=joints or None)
+        record = frequency_response(loop, pose=joints or None, n_path=options.path)
     chosen = choose_channels(record, options.channel)
     answer = responses_json(record)
     answer["basis"] = loop.controller.plant.basis.described()
@@ -88,8 +88,6 @@ def _table(record: LoopResponses, answer: dict[str, Any]) -> RenderableType:
     rows = [_row(channel) for channel in record.channels]
     table = plain_table(title, *heads, "Ms", "Mt", rows=rows, numeric=range(1, 8))
     remarks = []
-    if record.sample_time and not record.no_margins:
-        remarks.append("delays of readings of a sampled loop are not computed")
     if record.peaks and len(record.at("actuator")) > 1:
         Ms, Mt = record.peaks.Ms, record.peaks.Mt
         remarks.append(

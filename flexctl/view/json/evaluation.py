@@ -53,6 +53,7 @@ def evaluation_json(e: Evaluation) -> dict[str, Any]:
             "stability": e.stability and _stability(e.stability),
             "margins": e.margins
             and {**stability_margins_json(e.margins), "min_sampling_rate": e.min_sampling_rate},
+            "noise": e.noise and asdict(e.noise),
             "stiffness": _stiffness(e.stiffness),
             "friction": e.friction and _friction(e.friction),
             "spillover": {
@@ -75,6 +76,7 @@ def evaluation_json(e: Evaluation) -> dict[str, Any]:
 def _stability(s: Stability) -> dict[str, Any]:
     return {
         **attributes(s, "spectral_abscissa min_damping_ratio stable settles_at_order"),
+        "design_abscissa": s.design_abscissa,
         "path_spectral_abscissa": s.path_abscissa,
         "path_t": s.path_t,
         "poles": {"re": s.poles.real, "im": s.poles.imag},

@@ -6,7 +6,13 @@ from typing import Any
 
 from flexctl.checks import Array
 from flexctl.records import plain
-from flexctl.verdict import ChannelMargins, ChannelResponse, LoopResponses, SensitivityPeaks
+from flexctl.verdict import (
+    ChannelMargins,
+    ChannelResponse,
+    LoopResponses,
+    NeglectedModes,
+    SensitivityPeaks,
+)
 from flexctl.view.json import attributes
 
 _DIGITS = 9  # of responses, of which there are many
@@ -24,8 +30,18 @@ def responses_json(record: LoopResponses) -> dict[str, Any]:
             "complementary": _rounded(record.complementary[:, 0]),
             **_peaks(record.peaks),
             "no_margins": record.no_margins or None,
+            "neglected": [_neglected(one) for one in record.neglected],
         }
     )
+
+
+def _neglected(one: NeglectedModes) -> dict[str, Any]:
+    return {
+        **attributes(one, "t peak frequency proven stable"),
+        "unstable_poles": {"design": one.unstable_design, "truth": one.unstable_truth},
+        "spectral_abscissa": {"design": one.abscissa_design, "truth": one.abscissa_truth},
+        "why": one.why or None,
+    }
 
 
 def channel_key(channel: ChannelResponse) -> str:

@@ -34,6 +34,8 @@ _NAMES = {
     "margins.joint_sensitivity_peak": "sensitivity peak",
     "margins.joint_complementary_peak": "peak of the complementary sensitivity",
     "margins.min_sampling_rate": "smallest sampling rate",
+    "noise.tip_rms": "rms tip motion by noise",
+    "noise.torque_rms": "rms torque by noise",
     "stiffness.lemma.alpha_star": "stiffness overestimate tolerated by the lemma",
     "stiffness.exact.alpha_upper": "stiffness overestimate tolerated at the final pose",
     "stiffness.exact.alpha_lower": "stiffness underestimate tolerated at the final pose",

@@ -7,6 +7,7 @@ import numpy as np
 from flexctl.verdict import NO_LIMIT_DB, ChannelResponse, LoopResponses, Place
 from flexctl.view.words.numbers import figure
 
+_NOTHING = 1e-6  # of an error: the truth is the design's own plant
 _USUAL = 2.0  # Ms below which a loop is usually called robust
 
 
@@ -20,7 +21,32 @@ def responses_words(record: LoopResponses) -> str:
         )
     actuators = _place(record, "actuator", "Broken at the actuators")
     sensors = _place(record, "sensor", "Broken at the sensors")
-    return f"{name}: {actuators} {sensors}".strip()
+    return " ".join(filter(None, (f"{name}:", actuators, sensors, neglected_words(record))))
+
+
+def neglected_words(record: LoopResponses) -> str:
+    """Say whether stability on the truth follows from the size of what the design neglects."""
+    judged = [one for one in record.neglected if not one.why]
+    if not judged or max(one.peak for one in judged) < _NOTHING:
+        return ""
+    if all(one.proven for one in judged):
+        worst = max(judged, key=lambda one: one.peak)
+        return (
+            "Modes that the design neglects cannot destabilise it, whatever their phase: "
+            f"sigma_max(T) |error| is at most {worst.peak:.3g} {_where(record, worst.frequency)}."
+        )
+    unproven = [one for one in judged if not one.proven]
+    worst = max(unproven, key=lambda one: one.peak)
+    at = "" if worst.t is None else f", t = {worst.t:.3g} s"
+    where = _where(record, worst.frequency)
+    why = f"sigma_max(T) |error| reaches {worst.peak:.3g} {where}{at}; 1 is the limit"
+    if worst.peak < 1:
+        why = "its loop gain has more or fewer unstable poles there, or it is not stable itself"
+    exact = "stable" if all(one.stable for one in judged) else "not stable"
+    return (
+        f"Robustness to the modes that the design neglects is not proven by their size ({why}); "
+        f"by its eigenvalues the loop on the truth is {exact}."
+    )
 
 
 def _place(record: LoopResponses, place: Place, where: str) -> str:

@@ -16,6 +16,7 @@ from flexctl.verdict import (
     unstable_orders,
 )
 from flexctl.view.words.numbers import angle, growth_words, length, limit_name, listed, percent
+from flexctl.view.words.parts import per_link
 
 _SOONER = 0.9  # share of the first one's settling time
 _NEAR = 0.1  # of the settling band: the tip may rest so far off its reference without a word
@@ -56,7 +57,16 @@ def evaluation_words(e: Evaluation) -> str:
         first = f"{e.name} does not settle in its run: {_still_off(e)}."
     else:
         first = f"{e.name}: {_settles(e)}."
-    return " ".join([first, *_warnings(e)])
+    return " ".join([first, *_noisy(e), *_warnings(e)])
+
+
+def _noisy(e: Evaluation) -> list[str]:
+    """Say what the stated noise does to the loop at rest; none where none is stated."""
+    if e.noise is None:
+        return []
+    return [
+        f"By the noise that it states its tip moves by {length(e.noise.tip_rms)} (rms) at rest."
+    ]
 
 
 def _none(evaluations: Sequence[Evaluation]) -> str:
@@ -69,15 +79,26 @@ def _none(evaluations: Sequence[Evaluation]) -> str:
 def _unranked(e: Evaluation, ranked: Sequence[Evaluation]) -> list[str]:
     """Say why a design has no rank, or what is not judged of it beside the best."""
     if e.failed:
-        return [f"{e.name} failed: {e.failed}."]
+        return [f"{e.name} failed: {e.failed}.", *_spills(e)]
     if e.stability and not e.stability.stable:
         rate = e.stability.spectral_abscissa
-        return [f"{e.name} is unstable at the final pose: a disturbance grows at {rate:.3g} 1/s."]
+        said = f"{e.name} is unstable at the final pose: a disturbance grows at {rate:.3g} 1/s."
+        return [said, *_spills(e)]
     if not e.ranks:
         return [f"{e.name} was not ranked; {listed(list(map(reason_words, not_computed(e))))}."]
     if e.no_rest and ranked and ranked[0].residual is not None:
         return [f"The residual error of {e.name} was not judged: {e.no_rest}."]
     return []
+
+
+def _spills(e: Evaluation) -> list[str]:
+    """Say that an unstable loop is stable on its own model."""
+    if e.stability is None or not e.stability.spills_over:
+        return []
+    return [
+        f"On its own model, of {per_link(e.basis)}, it is stable: what that model leaves out "
+        "destabilises it (spillover)."
+    ]
 
 
 def _best(ranked: Sequence[Evaluation]) -> list[str]:
