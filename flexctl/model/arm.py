@@ -71,8 +71,7 @@ class Arm(FileRecord):
     @property
     def sticking_joints(self) -> tuple[int, ...]:
         """Indices of the joints that slip and stick by events."""
-        dry = self.dry_joints
-        return tuple(j for j in self._joints_of_model("events") if j in dry)
+        return self._joints_of_model("events")
 
     def _joints_of_model(self, model: str) -> tuple[int, ...]:
         links = enumerate(self.links)

@@ -121,8 +121,8 @@ def friction_faults(friction: Friction) -> Faults:
             yield key, f'no such key, as model is "{model}"', value
     if model == "lugre" and friction.sigma0 is None:
         yield "sigma0", 'a value, as model is "lugre"', NOTHING
-    if model == "lugre" and not friction.dry:
-        yield "coulomb", 'more than 0, as model is "lugre"', friction.coulomb
+    if model != "smoothed" and not friction.dry:
+        yield "coulomb", f'more than 0, as model is "{model}"', friction.coulomb
     sticks = friction.model == "events"
     if sticks and "smoothing_velocity" in friction.model_fields_set:
         yield "smoothing_velocity", 'no such key, as model is "events"', slow

@@ -139,6 +139,11 @@ class Equations:
         return ca.SX.sym("c_w")
 
     @cached_property
+    def way(self) -> ca.SX:
+        """Directions (k, 1) of the joints that slip by events, 0 of those that stick; symbols."""
+        return ca.SX.sym("way", self.friction.n_sticking)
+
+    @cached_property
     def bristled(self) -> ca.SX:
         """Accelerations under the commands and the force of bristles (n, 1)."""
         exact = self.engine.forward_dynamics(*self._applied(self.friction.force + self.push))

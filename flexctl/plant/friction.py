@@ -36,6 +36,12 @@ class _Rubbing:
         return ca.SX(self.ratio**2 * self.data.viscous)
 
     @property
+    def rubs(self) -> bool:
+        """Whether there is friction at rest."""
+        static = 0.0 if self.data.static is None else self.data.static
+        return present(self.data.coulomb, static)
+
+    @property
     def stiffness(self) -> ca.SX:
         """Stiffness sigma0 of its bristles [N m/rad or N/m]."""
         return ca.SX(0.0 if self.data.sigma0 is None else self.data.sigma0)
@@ -105,8 +111,7 @@ class JointFriction:
         """The rest (n, 1), zero at rest."""
         force = ca.SX(self.v.numel(), 1)
         for own in self._rubbing:
-            static = 0.0 if own.data.static is None else own.data.static
-            if own.data.model == "smoothed" and present(own.data.coulomb, static):
+            if own.data.model == "smoothed" and own.rubs:
                 force[own.row] = own.dry(self.v[own.row])
         return force
 
@@ -142,3 +147,25 @@ class JointFriction:
             power=power,
             energy=energy,
         )
+
+    @cached_property
+    def _by_events(self) -> list[_Rubbing]:
+        return [own for own in self._rubbing if own.data.model == "events"]
+
+    @property
+    def n_sticking(self) -> int:
+        """How many joints slip and stick by events."""
+        return len(self._by_events)
+
+    def sliding(self, way: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return the force (n, 1) of joints that slip, and the static friction (k, 1) of each.
+
+        Of the k joints that slip and stick by events; `way` (k, 1) is -1 or 1, or 0 of those that
+        stick.
+        """
+        force, limits = ca.SX(self.v.numel(), 1), []
+        for k, one in enumerate(self._by_events):
+            level = one.data.level(one.ratio * self.v[one.row], ca.exp)
+            force[one.row] += way[k] * one.ratio * level
+            limits.append(one.ratio * one.data.breakaway)
+        return force, ca.vertcat(ca.SX(0, 1), *limits)

@@ -194,6 +194,14 @@ _TABLE: dict[str, tuple[str, dict[str, Callable[[Equations], ca.SX]]]] = {
             "energy": lambda e: e.bristles.energy,
         },
     ),
+    "sliding": (
+        "v way",
+        {
+            "force": lambda e: e.friction.sliding(e.way)[0],
+            "slope": lambda e: ca.diag(ca.jacobian(e.friction.sliding(e.way)[0], e.v)),
+            "limit": lambda e: e.friction.sliding(e.way)[1],
+        },
+    ),
     "torque": ("v tau", {"torque": lambda e: e.torque}),
     "balance": ("q v a tau", {"residual": lambda e: e.inverse - e.force}),
     "momentum": ("q v tau", {"momentum": _momentum, "force": _force}),

@@ -24,7 +24,13 @@ from flexctl.simulation.integrators import (
     out_of_steps,
 )
 from flexctl.simulation.lanes import FLAGS, LANES, have_lanes, lane_library
-from flexctl.simulation.right_hand_side import library, n_bristles, names_of_run, numbers_of
+from flexctl.simulation.right_hand_side import (
+    library,
+    n_bristles,
+    names_of_run,
+    numbers_of,
+    sticking_rows,
+)
 
 _SOURCES = sorted(Path(__file__).parent.glob("*.[ch]"))
 _LOOPS = ("-O3",)  # with vectors; -O2 leaves loops of unknown length as they are
@@ -51,14 +57,15 @@ class _Event(ct.Structure):
 
 class _Problem(ct.Structure):
     _fields_ = (
-        *_fields(_int, "method n m n_z held n_hat n_own n_lines n_b"),
+        *_fields(_int, "method n m n_z held n_hat n_own n_lines n_b n_s"),
         *_fields(_Function, "balance forward_dynamics momentum terms power"),
-        *_fields(_Function, "bristles deflections reference law law_jacobian"),
+        *_fields(_Function, "bristles sliding deflections reference law law_jacobian"),
         *_fields(_double, "rtol atol_q atol_v fixed_step sample_time steepest"),
         *_fields(_int, "max_steps n_events n_samples"),
         ("events", ct.POINTER(_Event)),
         *_fields(_doubles, "sample_times limit"),
         ("drives", ct.POINTER(_int)),
+        ("sticking", ct.POINTER(_int)),
         *_fields(_doubles, "lowest highest"),
     )
 
@@ -216,6 +223,7 @@ def _run(
     arrays = [_beside(values) for values in inputs]
     limit, lowest, highest, *initial = (values.ctypes.data_as(_doubles) for values in arrays)
     sample_times = np.ascontiguousarray(given.times, dtype=float)
+    sticking = sticking_rows(loop)
     problem = _Problem(
         method=method.number,
         **_sizes(loop),
@@ -233,6 +241,7 @@ def _run(
         sample_times=sample_times.ctypes.data_as(_doubles),
         limit=limit,
         drives=(_int * m)(*loop.truth.drives),
+        sticking=(_int * len(sticking))(*sticking),
         lowest=lowest,
         highest=highest,
     )
@@ -275,6 +284,7 @@ def _sizes(loop: ClosedLoop) -> dict[str, int]:
         "n_own": loop.controller.n_own if loop.controller.moves_fast else 0,
         "n_lines": len(loop.truth.lines),
         "n_b": n_bristles(loop),
+        "n_s": len(sticking_rows(loop)),
     }
 
 

@@ -107,6 +107,16 @@ static void evaluate_bristles(state_t *s, const real *v, const real *before, dou
   run_function(s, &s->p->bristles);
 }
 
+/* Force of the joints that slip at the rates v, its slope, and the static friction of all. */
+static void evaluate_sliding(state_t *s, const real *v) {
+  s->arg[0] = v;
+  s->arg[1] = s->way;
+  s->res[0] = s->slide;
+  s->res[1] = s->slide_slope;
+  s->res[2] = s->held_by;
+  run_function(s, &s->p->sliding);
+}
+
 /* Write v, z', w' and the powers into the rate k of a state y whose torques have been evaluated. */
 static void complete_rate(state_t *s, const real *y, real *k) {
   const casadi_int n = s->n, n_z = s->n_z, n_b = s->n_b;
@@ -120,10 +130,15 @@ static void complete_rate(state_t *s, const real *y, real *k) {
   s->res[0] = power;
   s->res[1] = power + 1;
   run_function(s, &s->p->power);
-  if (!n_b) return;
-  evaluate_bristles(s, v, y + 2 * n + n_z, 0);
-  memcpy(k + 2 * n + n_z, s->bent_rate, n_b * sizeof(real));
-  power[1] += s->taken[0];
+  if (n_b) {
+    evaluate_bristles(s, v, y + 2 * n + n_z, 0);
+    memcpy(k + 2 * n + n_z, s->bent_rate, n_b * sizeof(real));
+    power[1] += s->taken[0];
+  }
+  if (s->n_s) {
+    evaluate_sliding(s, v);
+    for (casadi_int i = 0; i < n; i++) power[1] += v[i] * s->slide[i];
+  }
 }
 
 /* k = dy/dt by forward dynamics. */
@@ -227,6 +242,7 @@ static void hermite(state_t *s, double h, double x, real *y) {
 #if LANES == 1
 #include "newton.c"
 #include "esdirk.c"
+#include "stick_slip.c"
 #include "midpoint.c"
 #include "rk4.c"
 
@@ -345,6 +361,14 @@ static void stretch(state_t *s, double t, double end, double *h_next, casadi_int
       *h_next = h * (error > 1 ? fmax(0.2, 0.9 * pow(error, -1.0 / method->order)) : 0.25);
       continue;
     }
+    int changes = 0;
+#if LANES == 1
+    const double share = s->n_s ? first_event(s, t, h, &changes) : 1;
+    if (share < 1) { /* the step ends beyond an event */
+      *h_next = share * h;
+      continue;
+    }
+#endif
     const double now = h == end - t ? end : t + h;
     count_saturation(s, h);
     take_samples(s, t, h, now, sample);
@@ -356,6 +380,11 @@ static void stretch(state_t *s, double t, double end, double *h_next, casadi_int
     if (method->order)
       *h_next = h * fmin(last_failed ? 1 : 4, 0.9 * pow(fmax(error, 1e-6), -1.0 / method->order));
     last_failed = 0;
+#if LANES == 1
+    if (changes && !all_failed(s)) change_joints(s, t);
+#else
+    (void)changes;
+#endif
   }
 }
 
@@ -374,6 +403,9 @@ static void handle_event(state_t *s, const event_t *e) {
 static void begin(state_t *s, double t) {
   s->t = t;
   s->fresh = 0;
+#if LANES == 1
+  if (s->n_s && release_joints(s, t)) return fail_all(s, SINGULAR);
+#endif
   const int status = s->method->begin(s, t);
   if (status) return fail_all(s, status);
   for (casadi_int i = 0; i < s->size; i++)
@@ -401,9 +433,9 @@ static void run(state_t *s, double first_step) {
 int flexctl_simulate(const problem_t *p, const real *q0, const real *v0, const real *z0,
                      const real *tau0, double first_step, result_t *r) {
   const casadi_int n = p->n, m = p->m, n_z = p->n_z, n_b = p->n_b;
-  const casadi_int size = 2 * n + n_z + n_b + 2;
+  const casadi_int size = 2 * n + n_z + n_b + 2, n_s = p->n_s;
   const function_t *all[] = {&p->balance, &p->forward, &p->momentum, &p->terms, &p->power,
-                             &p->bristles, &p->deflections, &p->reference, &p->law,
+                             &p->bristles, &p->sliding, &p->deflections, &p->reference, &p->law,
                              &p->law_jacobian};
   casadi_int n_arg = 8, n_res = 8, n_iw = 1, n_w = 1, n_held = 0;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -416,8 +448,8 @@ int flexctl_simulate(const problem_t *p, const real *q0, const real *v0, const r
   for (casadi_int e = 0; e < p->n_events; e++)
     if (p->events[e].index + 1 > n_held) n_held = p->events[e].index + 1;
   const casadi_int reals = n_w + (4 + MOST_RATES + DENSE) * size + (2 + n_held) * m + 1 + 3 * m +
-                             n_z + 2 * p->n_lines + 4 * n * n + 2 * m * n + 5 * n + 2 * n_b;
-  state_t s = {.p = p, .method = METHODS[p->method], .r = r, .n = n, .m = m, .n_z = n_z, .n_b = n_b};
+                             n_z + 2 * p->n_lines + 4 * n * n + 2 * m * n + 8 * n + 2 * n_b + n_s * (3 + n_s);
+  state_t s = {.p = p, .method = METHODS[p->method], .r = r, .n = n, .m = m, .n_z = n_z, .n_b = n_b, .n_s = n_s};
   s.size = size;
   real *memory = calloc(reals, sizeof(real));
   s.arg = calloc(n_arg, sizeof *s.arg);
@@ -437,11 +469,16 @@ int flexctl_simulate(const problem_t *p, const real *q0, const real *v0, const r
     TAKE(M, n * n); TAKE(D, n * n); TAKE(K, n * n); TAKE(N, n * n);
     TAKE(Jq, m * n); TAKE(Jv, m * n); TAKE(f, n); TAKE(delta, n); TAKE(p0, n);
     TAKE(push, n); TAKE(steep, n); TAKE(bent, n_b); TAKE(bent_rate, n_b);
+    TAKE(way, n_s); TAKE(holding, n_s); TAKE(held_by, n_s); TAKE(W, n_s * n_s);
+    TAKE(slide, n); TAKE(slide_slope, n); TAKE(column, n);
 #undef TAKE
     memcpy(s.y0, q0, n * sizeof(real));
     memcpy(s.y0 + n, v0, n * sizeof(real));
     memcpy(s.y0 + 2 * n, z0, n_z * sizeof(real));
     memcpy(s.held_tau, tau0, m * sizeof(real));
+#if LANES == 1
+    for (casadi_int j = 0; j < n_s; j++) s.way[j] = (v0[p->sticking[j]] > 0) - (v0[p->sticking[j]] < 0);
+#endif
     run(&s, first_step);
     status = OK;
   }

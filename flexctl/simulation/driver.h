@@ -47,12 +47,14 @@ typedef struct {
   casadi_int n_own;              /* own states of the law: the last n_own of z before q^, v^ */
   casadi_int n_lines;            /* elastic lines */
   casadi_int n_b;                /* bristles of friction, with esdirk only */
+  casadi_int n_s;                /* joints that slip and stick by events, with esdirk only */
   function_t balance;            /* (q, v, a, tau) -> M a + n - B tau */
   function_t forward;            /* (q, v, tau) -> a */
   function_t momentum;           /* (q, v, tau) -> dT/dv, d(T - V)/dq - D v - f + B tau */
   function_t terms;              /* (q, v) -> M, D + df/dv, K */
   function_t power;              /* (q, v, tau) -> of the actuators, of dampers and friction */
   function_t bristles;           /* (v, w, c) -> w + c w', w', force, its slope, power, energy */
+  function_t sliding;            /* (v, way) -> force of what slips, its slope; static friction */
   function_t deflections;        /* q -> deflections, slopes at the ends of the lines */
   function_t reference;          /* (t, phase) -> s, q_d, v_d, a_d */
   function_t law;                /* (s, z, q_d, v_d, a_d, q, v) -> tau, z' */
@@ -66,6 +68,7 @@ typedef struct {
   const double *sample_times;    /* (n_samples,) ascending, within the run */
   const real *limit;             /* (m,) torque limits, to count saturation */
   const casadi_int *drives;      /* (m,) coordinate on which each torque acts */
+  const casadi_int *sticking;    /* (n_s,) coordinates of the joints that slip and stick */
   const real *lowest, *highest;  /* (n,) coordinates between which the model holds */
 } problem_t;
 
@@ -109,7 +112,7 @@ struct state {
   const problem_t *p;
   const method_t *method;
   result_t *r;
-  casadi_int n, m, n_z, n_b, size;
+  casadi_int n, m, n_z, n_b, n_s, size;
   const real **arg;   /* arguments, results and work arrays of CasADi functions */
   real **res;
   casadi_int *iw;
@@ -122,10 +125,14 @@ struct state {
   real *f, *delta, *p0;                /* (n,) residual, Newton step, momentum */
   real *push, *steep;                  /* (n,) force of bristles and its slope */
   real *bent, *bent_rate;              /* (n_b,) states of bristles and their rates */
+  real *way, *holding, *held_by;       /* (n_s,) 0 sticks; force that holds, and its limit */
+  real *slide, *slide_slope;           /* (n,) force of what slips, and its slope */
+  real *W, *column;                    /* (n_s, n_s), (n,) of the problem of what sticks */
   real taken[2], share;                /* power and energy of bristles; c of their states */
   casadi_int *pivot;
   real now, phase;                     /* inputs of the reference */
   double t;                            /* of the last accepted state, for failures */
   real off;                            /* error of the last step in units of the tolerance */
+  int released;                        /* no joint is held, for the problem of what sticks */
   int fresh;                           /* M, D, K, Jq, Jv are those of y0 */
 };

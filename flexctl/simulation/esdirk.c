@@ -30,6 +30,16 @@ static void residual(state_t *s, const double *y, const double *a) {
   s->res[0] = s->f;
   run_function(s, &s->p->balance);
   for (casadi_int i = 0; i < s->n && s->n_b; i++) s->f[i] += s->push[i];
+  if (s->n_s) {
+    evaluate_sliding(s, y + s->n);
+    for (casadi_int i = 0; i < s->n; i++) s->f[i] += s->slide[i];
+    for (casadi_int j = 0; j < s->n_s && !s->released; j++) {
+      const casadi_int row = s->p->sticking[j];
+      if (s->way[j] != 0) continue;
+      s->holding[j] = -s->f[row];
+      s->f[row] = a[row];
+    }
+  }
   s->r->evaluations++;
 }
 

@@ -34,6 +34,16 @@ static int factor(state_t *s, double c) {
     for (casadi_int j = 0; j < n; j++)
       for (casadi_int i = 0; i < m; i++)
         N[s->p->drives[i] + n * j] -= c * (s->Jv[i + m * j] + c * s->Jq[i + m * j]);
+  if (s->n_s) {
+    evaluate_sliding(s, s->y0 + n);
+    for (casadi_int i = 0; i < n; i++) N[i + n * i] += c * s->slide_slope[i];
+    for (casadi_int j = 0; j < s->n_s; j++) {
+      const casadi_int row = s->p->sticking[j];
+      if (s->way[j] != 0 || s->released) continue;
+      for (casadi_int i = 0; i < n; i++) N[row + n * i] = 0; /* what sticks has no acceleration */
+      N[row + n * row] = 1;
+    }
+  }
   for (casadi_int k = 0; k < n; k++) {
     casadi_int best = k;
     for (casadi_int i = k + 1; i < n; i++)

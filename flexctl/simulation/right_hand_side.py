@@ -58,7 +58,20 @@ def n_bristles(loop: ClosedLoop) -> int:
 
 def names_of_run(loop: ClosedLoop, others: Sequence[str]) -> tuple[str, ...]:
     """Return the functions of a run by a method that needs some `others`."""
-    return (*RUN, *others, *(("bristles",) if n_bristles(loop) else ()))
+    bristles = ("bristles",) if n_bristles(loop) else ()
+    return (*RUN, *others, *bristles, *(("sliding",) if sticking_rows(loop) else ()))
+
+
+def sticking_rows(loop: ClosedLoop) -> list[int]:
+    """Rows of the rates of joints that slip and stick by events."""
+    truth = loop.truth
+    joints = truth.arm.sticking_joints if truth.friction else ()
+    return [truth.drives[j] if _on_motor(loop, j) else j for j in joints]
+
+
+def _on_motor(loop: ClosedLoop, j: int) -> bool:
+    friction = loop.truth.arm.links[j].friction
+    return friction is not None and friction.side == "motor"
 
 
 def build(loop: ClosedLoop, name: str) -> ca.Function:

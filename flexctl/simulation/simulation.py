@@ -240,8 +240,12 @@ def _integrate(given: InitialValueProblem, name: str, step: float | None) -> Run
             f"integrator: expected one of {AUTO}, {', '.join(able)}, as friction has rates of "
             f"{rate:.3g} 1/s where a joint sticks, got {name}"
         )
-    if loop.truth.arm.sticking_joints:
-        return run_with_events(given, name)
+    in_c = name == "esdirk" and not loop.controller.moves_fast
+    driver = compiled_driver(loop, method) if in_c and by_events else None
+    if by_events:
+        if driver is None:
+            return run_with_events(given, name)
+        return run_compiled(given, driver, method, step)
     if method.number is None:
         return run_multistep(given, name, method)
     driver = compiled_driver(loop, method)
@@ -319,7 +323,9 @@ def attempts(
     """
     if loop.truth.arm.sticking_joints:
         smooth = loop.truth.arm.sticking_joints == loop.truth.arm.dry_joints
-        order = ("explicit", "esdirk") if smooth and turned <= EASY_STEPS else ("esdirk",)
+        in_c = driver_library() is not None and not loop.controller.moves_fast
+        first = not in_c and smooth and turned <= EASY_STEPS
+        order = ("explicit", "esdirk") if first else ("esdirk",)
         return [(name, max_steps) for name in order]
     if loop.truth.arm.dry_joints:
         order = ("bdf",) if loop.controller.moves_fast else ("esdirk", "bdf")

@@ -42,7 +42,7 @@ class _Joint:
     @property
     def static(self) -> float:
         """Force [N m or N] up to which it sticks, on its coordinate."""
-        return self.ratio * float(self.data.breakaway)
+        return max(self.ratio * float(self.data.breakaway), 1e-12)
 
     def slipping(self, rate: float) -> float:
         """Force [N m or N] that opposes a rate of its coordinate."""

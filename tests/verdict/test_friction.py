@@ -19,6 +19,7 @@ from flexctl.verdict.named_metrics import metrics
 from flexctl.verdict.reasons import find_reasons
 from flexctl.view.explain import explain
 from flexctl.view.to_json import to_json
+from tests.stick_and_slip import stick_and_slip
 
 MASS = 2.0
 RUBS = {"coulomb": 0.6, "static": 1.0, "stribeck_velocity": 0.01, "smoothing_velocity": 1e-5}
@@ -190,35 +191,6 @@ def test_vibrations_below_the_stated_amplitude_grow_and_larger_ones_decay(noncol
         )
         first, last = np.ptp(done.y[0, :101]), np.ptp(done.y[0, -101:])
         assert (last > first) == (factor < 1), factor
-
-
-def stick_and_slip(F_s, F_c, until):
-    """Errors of a PID loop of a mass over time, event by event: sticks in closed form, slips by
-    SciPy. The friction drops at once from F_s to F_c."""
-    k, c, k_i, m = 50.0, 10.0, 40.0, MASS
-    t, x, z, trace = 0.0, -5e-3, 0.0, []
-    while t < until:
-        load = -k * x - k_i * z  # x stands still: the load changes at -k_i x
-        target = F_s * np.sign(-x)
-        wait = max((target - load) / (-k_i * x), 0.0)
-        trace.append((t, x))
-        t, z = t + wait, z + wait * x
-        trace.append((t, x))
-        way = np.sign(-x)
-
-        def slip(_s, y, way=way):
-            return [y[1], (-k * y[0] - c * y[1] - k_i * y[2] - way * F_c) / m, y[0]]
-
-        def stops(s, y, way=way):
-            return way * y[1] + (1e-9 if s < 1e-3 else 0.0)
-
-        stops.terminal, stops.direction = True, -1
-        y0 = [x, way * 1e-12, z]
-        done = scipy.integrate.solve_ivp(slip, (0, 50), y0, events=stops, rtol=1e-10, atol=1e-13)
-        t, (x, _, z) = t + done.t[-1], done.y[:, -1]
-        if abs(x) < 1e-7:
-            break
-    return np.array(trace).T
 
 
 def test_pid_with_static_friction_hunts_with_the_amplitude_of_an_independent_simulation(judged):
