@@ -471,7 +471,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
     reference = make_reference(design)
     _require_possible_rates(arm, design, reference)
     parts, observer, unlimited = law_of_method(plant, design, reference), None, None
-    if design.instruments:
+    if design.ideal_instruments:
         observer, limits = design_observer(plant.nominal, design, reference), torque_limits(arm)
         if np.isfinite(limits).any():
             unlimited = observed_law(plant, parts, observer, np.full(plant.m, np.inf)).law

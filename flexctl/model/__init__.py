@@ -25,6 +25,7 @@ from flexctl.model.files import (
     replacing_file,
     write_sealed,
 )
+from flexctl.model.instruments import InstrumentChoice
 from flexctl.model.law import (
     INSTRUMENTS,
     FastLoop,
@@ -82,6 +83,7 @@ __all__ = [
     "FixedDamping",
     "FlexibleJoint",
     "Gains",
+    "InstrumentChoice",
     "Link",
     "MissingOptionError",
     "Noise",

@@ -1,0 +1,268 @@
+"""Laws that are sampled and read instruments: directly, or through a sampled observer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import casadi as ca
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.control.laws import LawParts, Recipe, Signals, constant, law_function, law_key
+from flexctl.control.readings import Instrumentation, readings_at
+from flexctl.control.sampled_model import predicted
+from flexctl.control.sampled_observer import SampledObserver, torques_waiting
+from flexctl.control.sampled_readings import ReadingStates, ReadNow, round_to
+from flexctl.control.saturation import limit_torque
+from flexctl.plant import Plant
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inner:
+    """A law of measured q, v (n, 1) inside one that gets them in another way."""
+
+    parts: LawParts
+
+    @property
+    def numbers(self) -> Mapping[str, Array]:
+        """Its own numbers by name."""
+        own = self.parts.law
+        return own.numbers if isinstance(own, Recipe) else {}
+
+    def written(self, plant: Plant, signals: Signals) -> tuple[ca.Function, list[ca.SX]]:
+        """Write the law with the signals of the outer one; and its inputs beyond q, v."""
+        own = self.parts.law
+        if isinstance(own, Recipe):
+            return own.write(plant, signals), signals.inputs[7:]
+        return own, plant.free_input
+
+    def call(
+        self, plant: Plant, signals: Signals, z: ca.SX, q: ca.SX, v: ca.SX
+    ) -> tuple[ca.SX, ca.SX]:
+        """Torques (m, 1) and z' of the law at measured q, v (n, 1)."""
+        inside = replace(
+            signals, z=z, q=ca.SX.sym("q", plant.n), v=ca.SX.sym("v", plant.n)
+        )
+        law, last = self.written(plant, inside)
+        known = [signals.s, z, signals.q_d, signals.v_d, signals.a_d, q, v]
+        tau, z_rate = law.call([*known, *last][: law.n_in()])
+        return tau, z_rate
+
+
+def direct_law(
+    plant: Plant, parts: LawParts, fitted: Instrumentation, *, rounded: bool
+) -> LawParts:
+    """Make the law that takes positions and rates from instruments as they are.
+
+    Its measured signals are the readings (p,); its state is [states of the law; `ReadingStates`].
+    """
+    inner, reads, n_i = Inner(parts=parts), ReadingStates(of=fitted), parts.n_state
+    p = len(fitted.readings)
+
+    def write(plant: Plant, signals: Signals) -> ca.Function:
+        x = signals.numbers
+        z, y = ca.SX.sym("z", n_i + reads.size), ca.SX.sym("y", p)
+        now = reads.read(y, z[n_i:], x, rounded=rounded)
+        q, v = _placed(plant, fitted, now)
+        tau, rate = inner.call(plant, signals, z[:n_i], q, v)
+        own = (now.after - z[n_i:]) / x["period"]
+        outer = replace(signals, z=z, q=y, v=ca.SX.sym("unused", p))
+        return law_function(outer.inputs, tau, ca.vertcat(rate, own))
+
+    recipe = Recipe(
+        write=write,
+        numbers={**inner.numbers, **reads.numbers},
+        integral=bool(n_i),
+        structure=("direct", law_key(parts.law, plant), reads.structure, rounded),
+    )
+    return replace(parts, law=recipe, n_state=n_i + reads.size)
+
+
+def _placed(plant: Plant, fitted: Instrumentation, now: ReadNow) -> tuple[ca.SX, ca.SX]:
+    """Coordinates and rates (n, 1) as far as instruments give them; zero elsewhere."""
+    q, v = ca.SX.zeros(plant.n), ca.SX.zeros(plant.n)
+    for place, k in fitted.at("encoder").items():
+        q[plant.coordinates.index(place)] = now.readings[k]
+    for place, k in fitted.at("tachometer").items():
+        v[plant.coordinates.index(place)] = now.readings[k]
+    for k, one in enumerate(fitted.differences):
+        v[plant.coordinates.index(one.place)] = now.rates[k]
+    return q, v
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObservedStates:
+    """States of a sampled law with an observer, after those of the law inside.
+
+    [`ReadingStates`; torques that still act, the latest first (w m); late outputs as estimated;
+    q^; v^]. Of ideal instruments (`fitted` None) readings are C [q; v] of the measured state.
+    """
+
+    observer: SampledObserver
+    fitted: Instrumentation | None
+    delay: float
+    m: int
+
+    @property
+    def reads(self) -> ReadingStates | None:
+        """States of the instruments, if these are not ideal."""
+        return ReadingStates(of=self.fitted) if self.fitted else None
+
+    @property
+    def n_reading(self) -> int:
+        """Number of states of the instruments."""
+        return self.reads.size if self.reads else 0
+
+    @property
+    def waiting(self) -> int:
+        """Number of past samples of the torque that still act."""
+        return torques_waiting(self.observer.sample_time, self.delay)
+
+    @property
+    def n_own(self) -> int:
+        """Number of states before the estimate."""
+        return self.n_reading + self.waiting * self.m + len(self.observer.readings.waiting)
+
+    @property
+    def numbers(self) -> dict[str, Array]:
+        """Numbers of the law: the gain and the matrices of the predictions."""
+        own: dict[str, Array] = {"L": self.observer.gain}
+        own["period"] = np.array([self.observer.sample_time])
+        own |= self.reads.numbers if self.reads else {}
+        for k, prediction in enumerate(self.observer.predictions):
+            own |= {f"{name}{k}": M for name, M in prediction.numbers.items()}
+        return own
+
+    @property
+    def structure(self) -> tuple[object, ...]:
+        """What else the law depends on, as plain values."""
+        read = self.reads.structure if self.reads else self.observer.readings.C.tolist()
+        counts = [prediction.count for prediction in self.observer.predictions]
+        return (read, self.observer.readings.late, self.waiting, counts)
+
+    def outputs(self, plant: Plant, q: ca.SX, v: ca.SX) -> ca.SX:
+        """Readings (p, 1) of a plant without delay."""
+        if self.fitted is None:
+            return constant(self.observer.readings.C) @ ca.vertcat(q, v)
+        return readings_at(plant, self.fitted.readings)(q, v, *plant.free_input)
+
+    def corrected(
+        self, plant: Plant, y: ca.SX, late: ca.SX, x: ca.SX, gain: ca.SX
+    ) -> tuple[ca.SX, ca.SX]:
+        """Correct late outputs and the state [q^; v^] by readings y (p, 1)."""
+        n, waiting = plant.n, self.observer.readings.waiting
+        expected = self.outputs(plant, x[:n], x[n:])
+        for row, (i, k) in enumerate(waiting):
+            if k == self.observer.readings.late[i]:
+                expected[i] = late[row]
+        change = gain @ (y - expected)
+        return late + change[2 * n :], x + change[: 2 * n]
+
+    def shifted(self, plant: Plant, late: ca.SX, x: ca.SX) -> ca.SX:
+        """Late outputs of the next sample."""
+        now, waiting = self.outputs(plant, x[: plant.n], x[plant.n :]), self.observer.readings.waiting
+        rows = [now[i] if k == 1 else late[row - 1] for row, (i, k) in enumerate(waiting)]
+        return ca.vertcat(*rows) if rows else ca.SX(0, 1)
+
+    def ahead(
+        self, plant: Plant, x: ca.SX, torques: list[ca.SX], numbers: Mapping[str, ca.SX]
+    ) -> ca.SX:
+        """Predict [q^; v^] over a sample; `torques` (m, 1) are this sample's and those before."""
+        parts = self.observer.predictions
+        for k, prediction in enumerate(parts):
+            own = {name: numbers[f"{name}{k}"] for name in prediction.numbers}
+            last = self.waiting if k == 0 and len(parts) == 2 else self.waiting - (len(parts) - 1)
+            x = predicted(plant, prediction, own, x, torques[last])
+        return x
+
+
+def observed_sampled_law(
+    plant: Plant,
+    parts: LawParts,
+    states: ObservedStates,
+    limit: Array,
+    resolution: float,
+    *,
+    rounded: bool,
+) -> LawParts:
+    """Make the sampled law that feeds back the estimate: its state is [law; `ObservedStates`].
+
+    At a sample the estimate is corrected by the readings, the law gives the torques, and the
+    estimate is predicted to the next sample. The observer knows the torque that acts: limited
+    (`limit`, (m,)) and in steps of `resolution`. The integral uses read positions where there are
+    any, else estimated ones, and stops for joints whose torque is at its limit.
+    """
+    n, m, n_i, inner = plant.n, plant.m, parts.n_state, Inner(parts=parts)
+    finite, step = np.isfinite(limit), bool(resolution) and rounded
+    bounds = {"limit": limit[finite]} | ({"torque_step": np.array([resolution])} if step else {})
+    fitted, reads = states.fitted, states.reads
+    n_r, n_w = states.n_reading, states.waiting * m
+
+    def acting(tau: ca.SX, x: Mapping[str, ca.SX]) -> tuple[ca.SX, ca.SX]:
+        limited = limit_torque(tau, finite, x["limit"])
+        if not step:
+            return limited, limited
+        return limit_torque(round_to(x["torque_step"], limited), finite, x["limit"]), limited
+
+    def write(plant: Plant, signals: Signals) -> ca.Function:
+        x = signals.numbers
+        z = ca.SX.sym("z", n_i + states.n_own + 2 * n)
+        own, estimate = z[n_i : n_i + states.n_own], z[n_i + states.n_own :]
+        past, late = own[n_r : n_r + n_w], own[n_r + n_w :]
+        outer = replace(signals, z=z)
+        if fitted and reads:
+            p = len(fitted.readings)
+            outer = replace(outer, q=ca.SX.sym("y", p), v=ca.SX.sym("unused", p))
+            now = reads.read(outer.q, own[:n_r], x, rounded=rounded)
+            y, after = now.readings, now.after
+        else:
+            y, after = states.outputs(plant, outer.q, outer.v), ca.SX(0, 1)
+        late, estimate_now = states.corrected(plant, y, late, estimate, x["L"])
+        q, v = estimate_now[:n], estimate_now[n:]
+        tau, _ = inner.call(plant, signals, z[:n_i], q, v)
+        acts, limited = acting(tau, x)
+        seen = ca.SX(q)
+        for row, value in states_read(plant, states, y, outer).items():
+            seen[row] = value
+        _, summed = inner.call(plant, signals, z[:n_i], seen, v)
+        torques = [acts, *(past[k * m : (k + 1) * m] for k in range(states.waiting))]
+        following = ca.vertcat(
+            after,
+            *torques[: states.waiting],
+            states.shifted(plant, late, estimate_now),
+            states.ahead(plant, estimate_now, torques, x),
+        )
+        rate = summed * (limited == tau) if n_i else ca.SX(0, 1)
+        moved = (following - z[n_i:]) / x["period"]
+        return law_function(outer.inputs, acts, ca.vertcat(rate, moved))
+
+    recipe = Recipe(
+        write=write,
+        numbers={**inner.numbers, **states.numbers, **bounds},
+        integral=bool(n_i),
+        structure=(
+            "observed",
+            law_key(parts.law, plant),
+            finite.tolist(),
+            states.structure,
+            rounded,
+        ),
+    )
+    return replace(
+        parts,
+        law=recipe,
+        n_state=n_i + states.n_own + 2 * n,
+        assumptions=(*parts.assumptions, states.observer.assumption),
+    )
+
+
+def states_read(
+    plant: Plant, states: ObservedStates, y: ca.SX, outer: Signals
+) -> dict[int, ca.SX]:
+    """Coordinates that are read, by their row: what an integral sums."""
+    if states.fitted is not None:
+        encoders = states.fitted.at("encoder")
+        return {plant.coordinates.index(place): y[k] for place, k in encoders.items()}
+    C = states.observer.readings.C[:, : plant.n]
+    return {int(row): outer.q[int(row)] for row in np.flatnonzero(C.any(axis=0))}
