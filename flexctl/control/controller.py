@@ -70,8 +70,8 @@ class Controller(Summary):
     recipe
         The law as a recipe, or as a function; see `law` and `function`.
     n_state
-        Number n_z of states: integrals, 0 or m, then the observer's estimate, 2n; or the states of
-        an external law.
+        Number n_z of states: integrals, 0 or m, or the states of an external law; then own states
+        of the law, and the observer's estimate, 2n.
     torque_limit
         Largest torque per joint (m,) [N m or N]; infinite where the arm has none.
     feedback
@@ -89,6 +89,9 @@ class Controller(Summary):
     weights
         Weights and decay that were set aside for chosen gains, by table of the design and key; None
         where none were.
+    own_states
+        Names of the own states of the law, such as those of filters: they rest where the reference
+        is held, and a run begins with them at rest.
 
     Examples
     --------
@@ -110,6 +113,7 @@ class Controller(Summary):
     external: ExternalLaw | None = None
     unlimited: ca.Function | Recipe | None = None
     weights: Mapping[str, Mapping[str, Any]] | None = None
+    own_states: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -263,13 +267,16 @@ class Controller(Summary):
 
     @property
     def n_own(self) -> int:
-        """Number of states of an external law, whose dynamics may be as fast as the arm's."""
-        return self.n_state if self.external else 0
+        """Number of states of an external law, and of own states: they may be as fast as the arm.
+
+        They follow the integrals in z.
+        """
+        return self.n_state - 2 * self.n_estimated - self.n_integral
 
     @property
     def moves_fast(self) -> bool:
         """Whether possibly fast states of the law vary between two events of a run."""
-        return self.observer is not None or (self.n_own > 0 and self.sample_time is None)
+        return self.sample_time is None and (self.observer is not None or self.n_own > 0)
 
     @property
     def n_estimated(self) -> int:
@@ -279,7 +286,13 @@ class Controller(Summary):
     @property
     def n_integral(self) -> int:
         """Number of integral states, the first of z."""
-        return self.n_state - 2 * self.n_estimated - self.n_own
+        return 0 if self.external else self._own_rows.start
+
+    @property
+    def _own_rows(self) -> slice:
+        """Rows of z of the own states that `own_states` names."""
+        end = self.n_state - 2 * self.n_estimated
+        return slice(end - len(self.own_states), end)
 
     @cached_property
     def law_jacobian(self) -> ca.Function:
@@ -363,17 +376,52 @@ class Controller(Summary):
             self if self.unlimited is None else replace(self, recipe=self.unlimited, unlimited=None)
         )
 
-    def initial_state(self) -> Array:
-        """State of the law at the start (n_z,): integrals zero, the observer's first estimate."""
-        return self._state_with(self.observer.start if self.observer else np.zeros(0))
+    def initial_state(self, q: Array | None = None, v: Array | None = None) -> Array:
+        """State of the law at the start (n_z,): integrals zero, the observer's first estimate.
 
-    def agreeing_state(self, q: Array, v: Array) -> Array:
-        """State of the law (n_z,) with zero integrals and measured q, v (n,) as the estimate."""
-        return self._state_with(np.concatenate([q, v]) if self.observer else np.zeros(0))
+        Own states are those of rest with the reference held at its start and measured q, v (n,);
+        zero if these are not given.
+        """
+        z = self._state_with(self.observer.start if self.observer else np.zeros(0))
+        return z if q is None or v is None else self._settled(z, q, v, self.reference.start)
+
+    def agreeing_state(self, q: Array, v: Array, *desired: Array, weight: float = 0.0) -> Array:
+        """State of the law (n_z,) with zero integrals and measured q, v (n,) as the estimate.
+
+        Own states are at rest with `desired` q_d, v_d, a_d (m,), zero where not given, and this
+        weight of the second loop.
+        """
+        z = self._state_with(np.concatenate([q, v]) if self.observer else np.zeros(0))
+        return self._settled(z, q, v, *desired, weight=weight)
 
     def _state_with(self, estimate: Array) -> Array:
         """State of the law (n_z,) with an estimate; integrals and own states are zero."""
         return np.concatenate([np.zeros(self.n_integral + self.n_own), estimate])
+
+    def _settled(self, z: Array, q: Array, v: Array, *desired: Array, weight: float = 0.0) -> Array:
+        """Return the state z (n_z,) with own states at rest: a linear equation, as all are."""
+        if not self.own_states:
+            return z
+        held = [*desired, *[np.zeros(self.plant.m)] * (3 - len(desired))]
+        last = [self.numbers] if len(self.numbers) else []
+        rate, slopes = self._own_rates(np.array([weight]), z, *held, q, v, *last)
+        rested = z.copy()
+        rested[self._own_rows] -= np.linalg.lstsq(slopes, rate.ravel(), rcond=None)[0]
+        return rested
+
+    @cached_property
+    def _own_rates(self) -> Evaluator:
+        """Inputs of `function` -> rates (n,) of the own states and their derivatives (n, n)."""
+
+        def make() -> Evaluator:
+            inputs = input_symbols(self.function)
+            rows = self._own_rows
+            rate = self.function(*inputs)[1][rows, 0]
+            results = [ca.densify(rate), ca.densify(ca.jacobian(rate, inputs[1])[:, rows])]
+            function = ca.Function("own_rates", inputs, results, {"cse": True})
+            return Evaluator(function, matrix=True)
+
+        return share_law(f"own rates {self._own_rows} {self.key}", make)
 
 
 def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion) -> None:
@@ -492,6 +540,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
         external=parts.external,
         unlimited=unlimited,
         assumptions=assumptions,
+        own_states=parts.own_states,
     )
 
 

@@ -310,9 +310,17 @@ class ClosedLoop(Summary):
         how = (bool(self.controller.blend), bool(external and external.timed), steps)
         return f"{_digest(motion.function)} {how}"
 
-    def agreeing_state(self, q: Array, v: Array) -> Array:
-        """State of the law (n_z,) with the measurement of the truth's q, v (n,) as estimate."""
-        return self.controller.agreeing_state(*self.measurement.read(q, v))
+    def agreeing_state(self, q: Array, v: Array, *desired: Array, weight: float = 0.0) -> Array:
+        """State of the law (n_z,) with the measurement of the truth's q, v (n,) as estimate.
+
+        See `Controller.agreeing_state` for the others.
+        """
+        seen = self.measurement.read(q, v)
+        return self.controller.agreeing_state(*seen, *desired, weight=weight)
+
+    def initial_law_state(self, q: Array, v: Array) -> Array:
+        """State of the law (n_z,) at the start of a run with the truth at q, v (n,)."""
+        return self.controller.initial_state(*self.measurement.read(q, v))
 
     def _law_inputs(self) -> list[ca.SX]:
         m, n, n_z = self.truth.m, self.truth.n, self.controller.n_state

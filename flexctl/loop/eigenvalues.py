@@ -124,7 +124,8 @@ def name_modes(loop: ClosedLoop, joints: Array, size: int) -> ModeNames:
     T_q, own = _line_modes(truth, joints)
     names = [*own, *own]
     names += [f"integral of {joint}" for joint in truth.joints[: loop.controller.n_integral]]
-    names += ["controller"] * loop.controller.n_own
+    own = loop.controller.own_states
+    names += ["controller"] * (loop.controller.n_own - len(own)) + list(own)
     if loop.controller.observer:
         names += [f"observer of {name}" for name in [*loop.controller.plant.coordinates] * 2]
     names += ["delayed torque"] * (size - len(names))
