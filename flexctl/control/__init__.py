@@ -8,8 +8,9 @@ from flexctl.control.controller import (
 )
 from flexctl.control.laws import ExternalLaw, LawParts, Recipe, law_inputs, law_signals, share_law
 from flexctl.control.measured_signals import TIP, gauge_names, plain_name
+from flexctl.control.readings import Instrumentation, Reading, readings_at
 from flexctl.control.reference import ReferenceMotion, make_reference
-from flexctl.control.saturation import limit_torque, torque_limits
+from flexctl.control.saturation import limit_torque, round_to, torque_limits
 from flexctl.control.second_loop import passive_rows
 from flexctl.control.sensors import gauge_matrix, gauge_positions
 from flexctl.control.singular_perturbation import TwoTimeScales, separate_time_scales, slow_fast_map
@@ -19,7 +20,9 @@ __all__ = [
     "TIP",
     "Controller",
     "ExternalLaw",
+    "Instrumentation",
     "LawParts",
+    "Reading",
     "Recipe",
     "ReferenceMotion",
     "TwoTimeScales",
@@ -35,6 +38,8 @@ __all__ = [
     "make_reference",
     "passive_rows",
     "plain_name",
+    "readings_at",
+    "round_to",
     "separate_time_scales",
     "share_law",
     "slow_fast_map",

@@ -74,6 +74,11 @@ class Instrumentation:
         """Numbers of the readings that have noise."""
         return tuple(k for k, one in enumerate(self.readings) if one.deviation)
 
+    @property
+    def reads_torques(self) -> bool:
+        """Whether readings depend on the stiffness of springs."""
+        return any(one.kind == "torque" for one in self.readings)
+
     def at(self, *kinds: str) -> dict[str, int]:
         """Numbers of the readings of some kinds by their place."""
         return {r.place: k for k, r in enumerate(self.readings) if r.kind in kinds}
@@ -135,17 +140,10 @@ def _places(plant: Plant, choice: InstrumentChoice) -> list[str]:
     return [plant.coordinates[plant.drives[plant.joints.index(joint)]] for joint in joints]
 
 
-def readings_at(plant: Plant, readings: Sequence[Reading]) -> ca.Function:
-    """Make the CasADi function (q, v, numbers) -> y (p, 1) of the ideal readings of a plant.
-
-    The numbers are those that are free in the plant, if any.
-    """
-    q, v = ca.SX.sym("q", plant.n), ca.SX.sym("v", plant.n)
+def readings_at(plant: Plant, readings: Sequence[Reading], q: ca.SX, v: ca.SX) -> ca.SX:
+    """Ideal readings (p, 1) of a plant at q, v (n, 1); torques depend on its free numbers too."""
     y = [_ideal(plant, one, q, v) for one in readings]
-    inputs = [q, v, *plant.free_input]
-    names = ["q", "v", "numbers"][: len(inputs)]
-    dense = ca.densify(ca.vertcat(*y)) if y else ca.SX(0, 1)
-    return ca.Function("readings", inputs, [dense], names, ["y"])
+    return ca.densify(ca.vertcat(*y)) if y else ca.SX(0, 1)
 
 
 def _ideal(plant: Plant, one: Reading, q: ca.SX, v: ca.SX) -> ca.SX:

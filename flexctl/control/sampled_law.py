@@ -13,8 +13,8 @@ from flexctl.control.laws import LawParts, Recipe, Signals, constant, law_functi
 from flexctl.control.readings import Instrumentation, readings_at
 from flexctl.control.sampled_model import predicted
 from flexctl.control.sampled_observer import SampledObserver, torques_waiting
-from flexctl.control.sampled_readings import ReadingStates, ReadNow, round_to
-from flexctl.control.saturation import limit_torque
+from flexctl.control.sampled_readings import ReadingStates, ReadNow
+from flexctl.control.saturation import limit_torque, round_to
 from flexctl.plant import Plant
 
 
@@ -30,6 +30,16 @@ class Inner:
         own = self.parts.law
         return own.numbers if isinstance(own, Recipe) else {}
 
+    @property
+    def n_state(self) -> int:
+        """Number of its states: integrals, then its own."""
+        return self.parts.n_state
+
+    @property
+    def n_integral(self) -> int:
+        """Number of its integrals."""
+        return self.parts.n_state - len(self.parts.own_states)
+
     def written(self, plant: Plant, signals: Signals) -> tuple[ca.Function, list[ca.SX]]:
         """Write the law with the signals of the outer one; and its inputs beyond q, v."""
         own = self.parts.law
@@ -41,9 +51,9 @@ class Inner:
         self, plant: Plant, signals: Signals, z: ca.SX, q: ca.SX, v: ca.SX
     ) -> tuple[ca.SX, ca.SX]:
         """Torques (m, 1) and z' of the law at measured q, v (n, 1)."""
-        inside = replace(
-            signals, z=z, q=ca.SX.sym("q", plant.n), v=ca.SX.sym("v", plant.n)
-        )
+        own = len(self.parts.own_states)
+        q_own, v_own = ca.SX.sym("q", plant.n), ca.SX.sym("v", plant.n)
+        inside = replace(signals, z=z, q=q_own, v=v_own, n_own=own)
         law, last = self.written(plant, inside)
         known = [signals.s, z, signals.q_d, signals.v_d, signals.a_d, q, v]
         tau, z_rate = law.call([*known, *last][: law.n_in()])
@@ -57,26 +67,30 @@ def direct_law(
 
     Its measured signals are the readings (p,); its state is [states of the law; `ReadingStates`].
     """
-    inner, reads, n_i = Inner(parts=parts), ReadingStates(of=fitted), parts.n_state
-    p = len(fitted.readings)
+    inner, reads, p = Inner(parts=parts), ReadingStates(of=fitted), len(fitted.readings)
+    n_z = inner.n_state
 
     def write(plant: Plant, signals: Signals) -> ca.Function:
-        x = signals.numbers
-        z, y = ca.SX.sym("z", n_i + reads.size), ca.SX.sym("y", p)
-        now = reads.read(y, z[n_i:], x, rounded=rounded)
-        q, v = _placed(plant, fitted, now)
-        tau, rate = inner.call(plant, signals, z[:n_i], q, v)
-        own = (now.after - z[n_i:]) / x["period"]
-        outer = replace(signals, z=z, q=y, v=ca.SX.sym("unused", p))
+        x, z, y = signals.numbers, signals.z, ca.SX.sym("y", p)
+        now = reads.read(y, z[n_z:, 0], x, rounded=rounded)
+        tau, rate = inner.call(plant, signals, z[:n_z, 0], *_placed(plant, fitted, now))
+        own = (now.after - z[n_z:, 0]) / x["period"]
+        outer = replace(signals, q=y, v=ca.SX.sym("unused", p))
         return law_function(outer.inputs, tau, ca.vertcat(rate, own))
 
     recipe = Recipe(
         write=write,
         numbers={**inner.numbers, **reads.numbers},
-        integral=bool(n_i),
+        integral=bool(inner.n_integral),
+        n_own=len(parts.own_states) + reads.size,
         structure=("direct", law_key(parts.law, plant), reads.structure, rounded),
     )
-    return replace(parts, law=recipe, n_state=n_i + reads.size)
+    return replace(
+        parts,
+        law=recipe,
+        n_state=n_z + reads.size,
+        own_states=(*parts.own_states, *reads.names),
+    )
 
 
 def _placed(plant: Plant, fitted: Instrumentation, now: ReadNow) -> tuple[ca.SX, ca.SX]:
@@ -124,6 +138,19 @@ class ObservedStates:
         """Number of states before the estimate."""
         return self.n_reading + self.waiting * self.m + len(self.observer.readings.waiting)
 
+    def names(self, plant: Plant) -> tuple[str, ...]:
+        """Names of the states before the estimate."""
+        late = [
+            f"estimate of {self.observer.readings.names[i]} {k} samples ago"
+            for i, k in self.observer.readings.waiting
+        ]
+        held = [
+            f"torque of {joint} {k + 1} samples ago"
+            for k in range(self.waiting)
+            for joint in plant.joints
+        ]
+        return (*(self.reads.names if self.reads else ()), *held, *late)
+
     @property
     def numbers(self) -> dict[str, Array]:
         """Numbers of the law: the gain and the matrices of the predictions."""
@@ -145,7 +172,7 @@ class ObservedStates:
         """Readings (p, 1) of a plant without delay."""
         if self.fitted is None:
             return constant(self.observer.readings.C) @ ca.vertcat(q, v)
-        return readings_at(plant, self.fitted.readings)(q, v, *plant.free_input)
+        return readings_at(plant, self.fitted.readings, q, v)
 
     def corrected(
         self, plant: Plant, y: ca.SX, late: ca.SX, x: ca.SX, gain: ca.SX
@@ -193,7 +220,8 @@ def observed_sampled_law(
     (`limit`, (m,)) and in steps of `resolution`. The integral uses read positions where there are
     any, else estimated ones, and stops for joints whose torque is at its limit.
     """
-    n, m, n_i, inner = plant.n, plant.m, parts.n_state, Inner(parts=parts)
+    n, m, inner = plant.n, plant.m, Inner(parts=parts)
+    n_z, n_i = inner.n_state, inner.n_integral
     finite, step = np.isfinite(limit), bool(resolution) and rounded
     bounds = {"limit": limit[finite]} | ({"torque_step": np.array([resolution])} if step else {})
     fitted, reads = states.fitted, states.reads
@@ -206,53 +234,55 @@ def observed_sampled_law(
         return limit_torque(round_to(x["torque_step"], limited), finite, x["limit"]), limited
 
     def write(plant: Plant, signals: Signals) -> ca.Function:
-        x = signals.numbers
-        z = ca.SX.sym("z", n_i + states.n_own + 2 * n)
-        own, estimate = z[n_i : n_i + states.n_own], z[n_i + states.n_own :]
-        past, late = own[n_r : n_r + n_w], own[n_r + n_w :]
+        x, z = signals.numbers, ca.SX.sym("z", n_z + states.n_own + 2 * n)
+        own, estimate = z[n_z : n_z + states.n_own, 0], z[n_z + states.n_own :, 0]
+        past, late = own[n_r : n_r + n_w, 0], own[n_r + n_w :, 0]
         outer = replace(signals, z=z)
         if fitted and reads:
             p = len(fitted.readings)
             outer = replace(outer, q=ca.SX.sym("y", p), v=ca.SX.sym("unused", p))
-            now = reads.read(outer.q, own[:n_r], x, rounded=rounded)
+            now = reads.read(outer.q, own[:n_r, 0], x, rounded=rounded)
             y, after = now.readings, now.after
         else:
             y, after = states.outputs(plant, outer.q, outer.v), ca.SX(0, 1)
-        late, estimate_now = states.corrected(plant, y, late, estimate, x["L"])
-        q, v = estimate_now[:n], estimate_now[n:]
-        tau, _ = inner.call(plant, signals, z[:n_i], q, v)
+        late, estimate = states.corrected(plant, y, late, estimate, x["L"])
+        q, v = estimate[:n], estimate[n:]
+        tau, rate = inner.call(plant, signals, z[:n_z, 0], q, v)
         acts, limited = acting(tau, x)
         seen = ca.SX(q)
         for row, value in states_read(plant, states, y, outer).items():
             seen[row] = value
-        _, summed = inner.call(plant, signals, z[:n_i], seen, v)
-        torques = [acts, *(past[k * m : (k + 1) * m] for k in range(states.waiting))]
+        _, summed = inner.call(plant, signals, z[:n_z, 0], seen, v)
+        torques = [acts, *(past[k * m : (k + 1) * m, 0] for k in range(states.waiting))]
         following = ca.vertcat(
             after,
             *torques[: states.waiting],
-            states.shifted(plant, late, estimate_now),
-            states.ahead(plant, estimate_now, torques, x),
+            states.shifted(plant, late, estimate),
+            states.ahead(plant, estimate, torques, x),
         )
-        rate = summed * (limited == tau) if n_i else ca.SX(0, 1)
-        moved = (following - z[n_i:]) / x["period"]
-        return law_function(outer.inputs, acts, ca.vertcat(rate, moved))
+        integrated = summed[:n_i, 0] * (limited == tau) if n_i else ca.SX(0, 1)
+        moved = (following - z[n_z:, 0]) / x["period"]
+        return law_function(outer.inputs, acts, ca.vertcat(integrated, rate[n_i:, 0], moved))
 
     recipe = Recipe(
         write=write,
         numbers={**inner.numbers, **states.numbers, **bounds},
         integral=bool(n_i),
+        n_own=len(parts.own_states) + states.n_own,
         structure=(
             "observed",
             law_key(parts.law, plant),
             finite.tolist(),
             states.structure,
             rounded,
+            step,
         ),
     )
     return replace(
         parts,
         law=recipe,
-        n_state=n_i + states.n_own + 2 * n,
+        n_state=n_z + states.n_own + 2 * n,
+        own_states=(*parts.own_states, *states.names(plant)),
         assumptions=(*parts.assumptions, states.observer.assumption),
     )
 

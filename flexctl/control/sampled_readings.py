@@ -16,6 +16,9 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.control.readings import Instrumentation
+from flexctl.control.saturation import round_to
+
+NOISE = "noise of"  # begins the names of states that a run draws
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +37,21 @@ class ReadingStates:
         """Late readings: number of the reading, samples ago."""
         return tuple((i, k + 1) for i, one in enumerate(self.of.readings) for k in range(one.late))
 
-    @cached_property
+    @property
     def size(self) -> int:
         """Number n_b of all states."""
-        filtered = sum(bool(one.time_constant) for one in self.of.differences)
-        return len(self.waiting) + len(self.of.differences) + filtered + len(self.of.noisy)
+        return len(self.names)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the states (n_b,)."""
+        readings = self.of.readings
+        names = [f"{readings[i].name} {k} samples ago" for i, k in self.waiting]
+        for one in self.of.differences:
+            names.append(f"encoder of {one.place} before")
+            if one.time_constant:
+                names.append(f"difference of {one.place} before")
+        return (*names, *(f"{NOISE} {readings[i].name}" for i in self.of.noisy))
 
     @property
     def numbers(self) -> dict[str, Array]:
@@ -55,13 +68,6 @@ class ReadingStates:
         readings = [(r.kind, r.place, r.xi, r.late, bool(r.resolution)) for r in self.of.readings]
         differences = [(d.place, d.of, bool(d.time_constant)) for d in self.of.differences]
         return (readings, differences, list(self.of.noisy))
-
-    def at_rest(self, y: Array) -> Array:
-        """States (n_b,) of an arm that has been at rest, with ideal readings y (p,)."""
-        own = [y[i] for i, _ in self.waiting]
-        for one in self.of.differences:
-            own += [y[one.of], 0.0] if one.time_constant else [y[one.of]]
-        return np.array([*own, *np.zeros(len(self.of.noisy))])
 
     def read(
         self, y: ca.SX, states: ca.SX, numbers: Mapping[str, ca.SX], *, rounded: bool
@@ -116,8 +122,3 @@ class ReadNow:
     readings: ca.SX
     rates: ca.SX
     after: ca.SX
-
-
-def round_to(step: ca.SX, value: ca.SX) -> ca.SX:
-    """Nearest multiple of a step > 0."""
-    return step * ca.floor(value / step + 0.5)

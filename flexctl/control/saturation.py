@@ -1,4 +1,4 @@
-"""Torque limits of the actuators: what saturates the output of a law."""
+"""Torque limits and steps of the actuators: what the output of a law becomes."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ def limit_torque(tau: ca.SX, limited: Array, bounds: ca.SX) -> ca.SX:
             for row, has_limit in zip(rows, limited, strict=True)
         ]
     )
+
+
+def round_to(step: ca.SX, value: ca.SX) -> ca.SX:
+    """Nearest multiples of a step > 0."""
+    return step * ca.floor(value / step + 0.5)
 
 
 def _within(x: ca.SX, bound: ca.SX) -> ca.SX:

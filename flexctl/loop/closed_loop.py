@@ -15,10 +15,22 @@ from numpy.typing import ArrayLike
 
 from flexctl import checks
 from flexctl.checks import Array
-from flexctl.control import Controller, law_inputs, limit_torque, share_law, torque_limits
+from flexctl.control import (
+    Controller,
+    law_inputs,
+    limit_torque,
+    round_to,
+    share_law,
+    torque_limits,
+)
 from flexctl.errors import InputError
 from flexctl.loop.events import JUMP
-from flexctl.loop.measurement import Measurement, make_measurement, measure_signals
+from flexctl.loop.measurement import (
+    Measurement,
+    make_measurement,
+    measure_instruments,
+    measure_signals,
+)
 from flexctl.loop.setup import default_truth
 from flexctl.model import DESIGN_TABLES, Arm, BasisChoice, load_model, pick_basis
 from flexctl.plant import (
@@ -140,7 +152,11 @@ class ClosedLoop(Summary):
             controller = controller.at(of_plant, of_design, rebuilt=rebuilt)
         if rebuilt:
             return close_around(controller, truth.rebuilt())
-        return replace(self, controller=controller, truth=truth)
+        loop = replace(self, controller=controller, truth=truth)
+        if controller.fitted:  # which has numbers of its own, and reads torques by those of springs
+            measured = measure_instruments(controller.fitted, controller.plant, truth)
+            return replace(loop, measurement=measured)
+        return loop
 
     @cached_property
     def under_errors(self) -> Callable[..., ClosedLoop]:
@@ -199,8 +215,8 @@ class ClosedLoop(Summary):
             else "the law is continuous and without delay"
         )
         blind = loop.design.open_loop or (loop.collocated and loop.plant.n > loop.plant.m)
-        measured = () if blind else (self.measurement.assumption,)
-        if loop.observer:
+        measured = () if blind and not loop.fitted else (self.measurement.assumption,)
+        if loop.observer and not loop.fitted:
             measured = (self.measurement.gauge_assumption,) if loop.observer.reads_gauges else ()
         missing = missing_terms(self.truth.arm, loop.reference.final)
         where = (f"at the reference's end, {sentence}" for sentence in missing)
@@ -245,8 +261,8 @@ class ClosedLoop(Summary):
     def law(self) -> ca.Function:
         """CasADi function (s, z, q_d, v_d, a_d, q, v, numbers) of the truth -> (tau, z_rate).
 
-        Torques are limited; integration stops for joints whose torque is at its limit. The numbers
-        are those of `law_numbers`.
+        Torques are limited, and rounded to the nearest of their steps; integration stops for joints
+        whose torque is at its limit. The numbers are those of `law_numbers`.
         """
         inputs = self._law_inputs()
         tau, z_rate = self._limited(inputs)
@@ -285,9 +301,10 @@ class ClosedLoop(Summary):
 
     @cached_property
     def law_numbers(self) -> Array:
-        """Numbers (k,) of the law: those of the controller, then the finite torque limits."""
-        limit = self.torque_limit
-        return np.concatenate([self.controller.numbers, limit[np.isfinite(limit)]])
+        """Numbers (k,) of the law: the controller's, the finite torque limits, the torque's step."""
+        limit, step = self.torque_limit, self.controller.design.loop.torque_resolution
+        own = [self.controller.numbers, limit[np.isfinite(limit)], [step] if step else []]
+        return np.concatenate(own)
 
     @cached_property
     def reference_numbers(self) -> Array:
@@ -300,7 +317,8 @@ class ClosedLoop(Summary):
     def law_key(self) -> str:
         """Everything that determines the function `law`, as text: the key of the compile cache."""
         limited = np.isfinite(self.torque_limit).tolist()
-        return f"{self.controller.key} seen {_digest(self.measurement.function)} {limited}"
+        steps = " in steps" if self.controller.design.loop.torque_resolution else ""
+        return f"{self.controller.key} seen {_digest(self.measurement.function)} {limited}{steps}"
 
     @cached_property
     def reference_key(self) -> str:
@@ -315,8 +333,9 @@ class ClosedLoop(Summary):
 
         See `Controller.agreeing_state` for the others.
         """
-        seen = self.measurement.read(q, v)
-        return self.controller.agreeing_state(*seen, *desired, weight=weight)
+        seen, state = self.measurement.read(q, v), self.measurement.state
+        estimate = state.read(q, v) if state else None
+        return self.controller.agreeing_state(*seen, *desired, weight=weight, estimate=estimate)
 
     def initial_law_state(self, q: Array, v: Array) -> Array:
         """State of the law (n_z,) at the start of a run with the truth at q, v (n,)."""
@@ -333,13 +352,20 @@ class ClosedLoop(Summary):
         seen, own = self.measurement.function(q, v), len(self.controller.numbers)
         last = [numbers[:own, 0]] if own else []
         tau, z_rate = self.controller.function(*arguments, *seen, *last)
-        finite = np.isfinite(self.torque_limit)
+        finite, n_i = np.isfinite(self.torque_limit), self.controller.n_integral
         if not finite.any():
-            return tau, z_rate
-        limited = limit_torque(tau, finite, numbers[own:, 0])
-        n_i = self.controller.n_integral
+            return self._in_steps(tau, numbers), z_rate
+        bounds = numbers[own : own + int(finite.sum()), 0]
+        limited = limit_torque(tau, finite, bounds)
         rests = z_rate[:n_i] * (limited == tau) if n_i else ca.SX(0, 1)
-        return limited, ca.vertcat(rests, z_rate[n_i:, 0])  # with one entry [1:] would be a row
+        acting = limit_torque(self._in_steps(limited, numbers), finite, bounds)
+        return acting, ca.vertcat(rests, z_rate[n_i:, 0])  # with one entry [1:] would be a row
+
+    def _in_steps(self, tau: ca.SX, numbers: ca.SX) -> ca.SX:
+        """Torques (m, 1) rounded to the nearest of their steps, if there are any."""
+        if not self.controller.design.loop.torque_resolution:
+            return tau
+        return round_to(numbers[-1], tau)
 
 
 def _kept_shapes(error: ShapeChange) -> str:
@@ -415,6 +441,9 @@ def close_around(controller: Controller, truth: Plant) -> ClosedLoop:
             f"{controller.plant.lines}, got {truth.joints} and {truth.lines}"
         )
     own, positions = controller.plant, controller.design.loop.strain_gauges
+    if controller.fitted:
+        measured = measure_instruments(controller.fitted, own, truth)
+        return ClosedLoop(controller=controller, truth=truth, measurement=measured)
     measurement = (
         measure_signals(controller.external.measures, own, truth, positions)
         if controller.external

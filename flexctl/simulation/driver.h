@@ -45,6 +45,7 @@ typedef struct {
   casadi_int n_hat;              /* coordinates of an observer: the last 2 n_hat of z are q^, v^ */
   casadi_int n_own;              /* own states of the law: the last n_own of z before q^, v^ */
   casadi_int n_lines;            /* elastic lines */
+  casadi_int n_noise, noise_row; /* noisy readings, and the first of their rows in z */
   function_t inverse;            /* (q, v, a) -> M a + n */
   function_t forward;            /* (q, v, tau) -> a */
   function_t momentum;           /* (q, v) -> dT/dv, d(T - V)/dq - D v */
@@ -64,6 +65,7 @@ typedef struct {
   const real *limit;             /* (m,) torque limits, to count saturation */
   const casadi_int *drives;      /* (m,) coordinate on which each torque acts */
   const real *lowest, *highest;  /* (n,) coordinates between which the model holds */
+  const real *noise;             /* (n_noise, samples of the law) */
 } problem_t;
 
 typedef struct {
