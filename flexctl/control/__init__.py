@@ -8,7 +8,13 @@ from flexctl.control.controller import (
 )
 from flexctl.control.laws import ExternalLaw, LawParts, Recipe, law_inputs, law_signals, share_law
 from flexctl.control.measured_signals import TIP, gauge_names, plain_name
-from flexctl.control.readings import Instrumentation, Reading, readings_at
+from flexctl.control.readings import (
+    Difference,
+    Instrumentation,
+    Reading,
+    collocated_instruments,
+    readings_at,
+)
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.saturation import limit_torque, round_to, torque_limits
 from flexctl.control.second_loop import passive_rows
@@ -19,6 +25,7 @@ from flexctl.control.wrapped import wrap_controller
 __all__ = [
     "TIP",
     "Controller",
+    "Difference",
     "ExternalLaw",
     "Instrumentation",
     "LawParts",
@@ -26,6 +33,7 @@ __all__ = [
     "Recipe",
     "ReferenceMotion",
     "TwoTimeScales",
+    "collocated_instruments",
     "design_controller",
     "design_on",
     "gains_used",

@@ -179,7 +179,7 @@ class Controller(Summary):
         if self.feedback:
             sizes["second_loop.gain"] = (m, 2 * n)
         if self.observer:
-            sizes["observer.gain"] = (2 * n, len(self.observer.instruments.names))
+            sizes["observer.gain"] = self.observer.gain.shape
         if self.fast:
             sizes |= dict.fromkeys(
                 ("fast_loop.Kp", "fast_loop.Kv"), (m, len(self.fast.scales.names))

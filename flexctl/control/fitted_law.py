@@ -54,9 +54,7 @@ class FittedLaw:
     fitted: Instrumentation | None = None
 
 
-def fit_law(
-    plant: Plant, design: Design, reference: ReferenceMotion, parts: LawParts
-) -> FittedLaw:
+def fit_law(plant: Plant, design: Design, reference: ReferenceMotion, parts: LawParts) -> FittedLaw:
     """Give a law of measured q, v (n,) what the design measures.
 
     Raises

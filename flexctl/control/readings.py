@@ -98,9 +98,7 @@ def fit_instruments(plant: Plant, design: Design) -> Instrumentation:
         for place in _places(plant, choice)
         if place in at
     ]
-    return Instrumentation(
-        readings=tuple(readings), differences=tuple(differences), sample_time=T
-    )
+    return Instrumentation(readings=tuple(readings), differences=tuple(differences), sample_time=T)
 
 
 def places_without_encoder(plant: Plant, design: Design) -> list[str]:
@@ -113,6 +111,28 @@ def places_without_encoder(plant: Plant, design: Design) -> list[str]:
     }
     asked = (_places(plant, one) for one in design.instruments if one.kind == "difference")
     return [place for places in asked for place in places if place not in read]
+
+
+def collocated_instruments(plant: Plant, design: Design) -> tuple[InstrumentChoice, ...]:
+    """Those instruments of a design that give a joint PD loop what it reads; none if they cannot.
+
+    Where no rate of a drive is read, the difference of its encoder is formed.
+    """
+    drives = {plant.coordinates[row] for row in plant.drives}
+    kinds = ("encoder", "tachometer", "difference")
+    own = [
+        one
+        for one in design.instruments
+        if one.kind in kinds and drives.issuperset(_places(plant, one))
+    ]
+    read = {place for one in own if one.kind == "encoder" for place in _places(plant, one)}
+    if read != drives:
+        return ()
+    rates = {place for one in own if one.kind != "encoder" for place in _places(plant, one)}
+    for joint, row in zip(plant.joints, plant.drives, strict=True):
+        if plant.coordinates[row] not in rates:
+            own.append(InstrumentChoice(kind="difference", joint=joint))
+    return tuple(own)
 
 
 def _reading(choice: InstrumentChoice, place: str, T: float) -> Reading:

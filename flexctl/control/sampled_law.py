@@ -188,7 +188,10 @@ class ObservedStates:
 
     def shifted(self, plant: Plant, late: ca.SX, x: ca.SX) -> ca.SX:
         """Late outputs of the next sample."""
-        now, waiting = self.outputs(plant, x[: plant.n], x[plant.n :]), self.observer.readings.waiting
+        now, waiting = (
+            self.outputs(plant, x[: plant.n], x[plant.n :]),
+            self.observer.readings.waiting,
+        )
         rows = [now[i] if k == 1 else late[row - 1] for row, (i, k) in enumerate(waiting)]
         return ca.vertcat(*rows) if rows else ca.SX(0, 1)
 
@@ -287,9 +290,7 @@ def observed_sampled_law(
     )
 
 
-def states_read(
-    plant: Plant, states: ObservedStates, y: ca.SX, outer: Signals
-) -> dict[int, ca.SX]:
+def states_read(plant: Plant, states: ObservedStates, y: ca.SX, outer: Signals) -> dict[int, ca.SX]:
     """Coordinates that are read, by their row: what an integral sums."""
     if states.fitted is not None:
         encoders = states.fitted.at("encoder")

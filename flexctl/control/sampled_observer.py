@@ -159,7 +159,9 @@ def design_sampled_observer(
     if choice.gain is None:
         N = inverse @ disturbance(plant, linear, choice.noise)
         _require_estimable(inverse @ A @ S, readings.C @ S, N, linear, S)
-        L, P, z, residual = _kalman_gain(Phi, sampled_noise(inverse @ A @ S, N @ N.T, T), readings, S)
+        L, P, z, residual = _kalman_gain(
+            Phi, sampled_noise(inverse @ A @ S, N @ N.T, T), readings, S
+        )
     else:
         name = f"{design.label}: observer.gain"
         L, P, z, residual = _given_gain(name, Phi, choice.gain, readings, S)

@@ -214,6 +214,10 @@ class ClosedLoop(Summary):
             if loop.sample_time
             else "the law is continuous and without delay"
         )
+        if step := loop.design.loop.torque_resolution:
+            sampling += f"; torques are rounded to steps of {step:.3g}, in runs only"
+        if loop.fitted and loop.fitted.noisy:
+            sampling += f"; the noise of runs is drawn with seed {loop.design.loop.seed}"
         blind = loop.design.open_loop or (loop.collocated and loop.plant.n > loop.plant.m)
         measured = () if blind and not loop.fitted else (self.measurement.assumption,)
         if loop.observer and not loop.fitted:

@@ -17,6 +17,7 @@ from flexctl.body import Body, free_length, scales, spread
 from flexctl.checks import Array
 from flexctl.control import (
     TIP,
+    Difference,
     Instrumentation,
     Reading,
     gauge_matrix,
@@ -176,7 +177,13 @@ def measure_instruments(fitted: Instrumentation, design: Plant, truth: Plant) ->
 
 def describe_instruments(fitted: Instrumentation) -> str:
     """Description of the readings that a law gets, in a sentence."""
-    return "the controller reads " + "; ".join(map(_described, fitted.readings))
+    rates = [_differenced(one) for one in fitted.differences]
+    return "the controller reads " + "; ".join([*map(_described, fitted.readings), *rates])
+
+
+def _differenced(one: Difference) -> str:
+    T = one.time_constant
+    return f"the difference of {one.place}" + (f" filtered by {T:.3g} s" if T else "")
 
 
 def _described(one: Reading) -> str:

@@ -41,7 +41,9 @@ def _faults(arm: Arm, design: Design) -> Faults:
             yield f"gains.{key}", one_or_each, gain
     yield from _instrument_faults(arm, design)
     if design.ideal_instruments or design.instruments:
-        if "strain_gauge" in design.ideal_instruments and not any(link.flexible for link in arm.links):
+        if "strain_gauge" in design.ideal_instruments and not any(
+            link.flexible for link in arm.links
+        ):
             expected = f"no strain_gauge, as no link of {arm.name} bends"
             yield "loop.measures", expected, design.ideal_instruments
         observer = design.observer or ObserverChoice()

@@ -64,6 +64,11 @@ _KEYS = {  # of a reference by its kind: required ones, optional ones
 }
 
 
+def _whole(value: object) -> object:
+    """Read a number such as 3.0, as a sweep varies it, as a whole one."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _known_kind(value: object) -> object:
     """Refuse an unknown kind of reference."""
     if value not in (*REFERENCES, _IN_MEMORY):
@@ -85,11 +90,11 @@ def _motion_in_memory(value: object) -> object:
     return value
 
 
+Seed = Annotated[int, Strict(), Ge(0), BeforeValidator(_whole)]
 ReferenceKind = Annotated[Text, BeforeValidator(_known_kind)]
 Method = Annotated[Text, BeforeValidator(_known_method)]
 OptionTable = Annotated[Mapping[Text, Any], AfterValidator(Options)]
 Inside = Annotated[Number, Ge(0), Lt(1)]
-Seed = Annotated[int, Strict(), Ge(0)]
 
 
 class Reference(Record):

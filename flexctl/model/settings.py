@@ -33,6 +33,7 @@ DESIGN_TABLES = (
     "loop",
     "options",
     "state_space",
+    "instruments",
 )
 """Tables of a design file, whose numbers may be varied like those of an arm."""
 
@@ -303,7 +304,7 @@ def put_number(
     *above, last = key.split(".")
     inner: Any = table
     for name in above:
-        inner = inner.get(name) if isinstance(inner, dict) else None
+        inner = _entry(inner, name)
     if not isinstance(inner, dict):
         raise InputError(f"{design.label}: {key}: expected a table {'.'.join(above)}, got nothing")
     numbers = checks.finite(key, value)
@@ -314,5 +315,14 @@ def design_value(design: Design, key: str) -> object:
     """Return what a key of a design stands for, be it written or a default; None if nothing."""
     value: Any = design.model_dump(by_alias=True)
     for name in key.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
+        value = _entry(value, name)
     return value
+
+
+def _entry(value: Any, name: str) -> Any:
+    """Entry of a table by its key, or of an array of tables by its number from 1; None without."""
+    if isinstance(value, dict):
+        return value.get(name)
+    if isinstance(value, list | tuple) and name.isdecimal() and 1 <= int(name) <= len(value):
+        return value[int(name) - 1] if isinstance(value[int(name) - 1], dict) else None
+    return None

@@ -14,6 +14,7 @@ from flexctl import checks
 from flexctl.control import (
     Controller,
     ReferenceMotion,
+    collocated_instruments,
     design_controller,
     gains_used,
     make_reference,
@@ -196,7 +197,7 @@ def _stiffest(designs: Sequence[Design]) -> Design:
 
 
 def baseline_design(arm: Arm, design: Design) -> Design:
-    """Return a baseline joint PD loop with the bandwidth of another design.
+    """Return a baseline joint PD loop with the bandwidth of another design, and its instruments.
 
     Its gains are that design's Gp and Gv times the diagonal of the rigid arm's mass matrix at the
     final pose (a joint-pd design keeps its own); for a design without gains Gp = w^2 and Gv = 1.4
@@ -210,8 +211,11 @@ def baseline_design(arm: Arm, design: Design) -> Design:
     scale = np.ones(m) if design.method == BASELINE else inertia
     Gp, Gv = (design.gains.Gp, design.gains.Gv) if design.gains else _half_the_first(plant, design)
     others = ("second_loop", "slow_loop", "fast_loop", "observer", "state_space", "options")
-    table = {k: part for k, part in design.table().items() if k not in (*others, "expect")}
+    others += ("instruments", "expect")
+    table = {k: part for k, part in design.table().items() if k not in others}
     table.get("loop", {}).pop("measures", None)
+    if instruments := collocated_instruments(plant, design):
+        table["instruments"] = [one.table() for one in instruments]
     table |= {
         "summary": "Collocated joint PD, gravity fed forward",
         "source": "flexctl",
