@@ -1,4 +1,4 @@
-"""The law of a method with what it is measured by: the state, instruments, or an observer of them."""
+"""The law of a method with what the design measures: the state, or instruments."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _instrumented(
     drives = {plant.coordinates[row] for row in plant.drives}
     collocated = needs[0] | needs[1] <= drives
     if design.observer is None and (collocated or not lacking):
-        _require_fitting(plant, design, fitted, needs, lacking)
+        _require_fitting(design, fitted, needs, lacking)
         unlimited = None
         if any(one.resolution for one in fitted.readings):
             unlimited = direct_law(plant, parts, fitted, rounded=False)
@@ -143,7 +143,6 @@ def _lacking(fitted: Instrumentation, needs: _Needs) -> Iterator[tuple[str, str]
 
 
 def _require_fitting(
-    plant: Plant,
     design: Design,
     fitted: Instrumentation,
     needs: _Needs,

@@ -169,7 +169,7 @@ class ObservedStates:
         return (read, self.observer.readings.late, self.waiting, counts)
 
     def outputs(self, plant: Plant, q: ca.SX, v: ca.SX) -> ca.SX:
-        """Readings (p, 1) of a plant without delay."""
+        """Return the readings (p, 1) of a plant without delay."""
         if self.fitted is None:
             return constant(self.observer.readings.C) @ ca.vertcat(q, v)
         return readings_at(plant, self.fitted.readings, q, v)

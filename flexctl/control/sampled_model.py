@@ -16,8 +16,8 @@ from flexctl.checks import Array
 from flexctl.errors import DesignError
 from flexctl.plant import LinearPlant, Plant
 
-# rad that the fastest mode may turn in a step: up to there no undamped mode grows in it whose square
-# frequency differs by 30 % from that of the linear model, at another pose
+# rad that the fastest mode may turn in a step: up to there no undamped mode grows whose square
+# frequency differs by 30 % from that of the linear model, as at another pose
 _TURN = 2.0
 _MOST_STEPS = 64
 
@@ -83,16 +83,17 @@ class Prediction:
 def make_prediction(A: Array, scaling: tuple[Array, Array], fastest: float, T: float) -> Prediction:
     """Predict over T [s] in so many steps that a mode of `fastest` [rad/s] turns a little in each.
 
-    `scaling` is S (2n, 2n) of x = S y, with y of one size, and its inverse. The number of steps is a power of two, so that small changes of the plant do not change it. Raises DesignError
-    when there would be too many.
+    `scaling` is S (2n, 2n) of x = S y, with y of one size, and its inverse. The number of steps is
+    a power of two, so that small changes of the plant do not change it. Raises DesignError when
+    there would be too many.
     """
     count = 1
     while fastest * T > _TURN * count:
         count *= 2
     if count > _MOST_STEPS:
         raise DesignError(
-            f"observer: expected a sample_time of at most {_MOST_STEPS * _TURN / fastest:.2g} s, as "
-            f"its design plant has a mode at {fastest:.4g} rad/s that must be predicted over a "
+            f"observer: expected a sample_time of at most {_MOST_STEPS * _TURN / fastest:.2g} s, "
+            f"as its design plant has a mode at {fastest:.4g} rad/s that must be predicted over a "
             f"sample, got {T:g}; or design on fewer modes (basis)"
         )
     (n, h), (S, inverse) = (len(A), T / count), scaling

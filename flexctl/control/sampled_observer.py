@@ -93,8 +93,8 @@ class SampledObserver:
 
     X = [q; v; late outputs] of a design plant with n coordinates. The gain is that of the steady
     Kalman filter of the plant that is linear at the final pose, discretised exactly, whose
-    prediction has the covariance P = A (P - P C'(C P C' + R)^-1 C P) A' + Q: Q = int_0^T e^{As} N N'
-    e^{A's} ds of the disturbances N, R the variance of a sample of the readings.
+    prediction has the covariance P = A (P - P C'(C P C' + R)^-1 C P) A' + Q. Q is the integral of
+    e^{As} N N' e^{A's} over a sample of the disturbances N, R the variance of a sample's readings.
     A given gain has none.
     """
 
@@ -187,8 +187,7 @@ def torque_spans(T: float, delay: float) -> tuple[float, ...]:
 
 def torques_waiting(T: float, delay: float) -> int:
     """Return how many past samples of the torque still act after a sample of the law."""
-    whole = round(delay / T) if len(torque_spans(T, delay)) == 1 else int(delay / T) + 1
-    return whole
+    return round(delay / T) if len(torque_spans(T, delay)) == 1 else int(delay / T) + 1
 
 
 def _require_estimable(A: Array, C: Array, N: Array, linear: LinearPlant, S: Array) -> None:

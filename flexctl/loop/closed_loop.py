@@ -305,7 +305,7 @@ class ClosedLoop(Summary):
 
     @cached_property
     def law_numbers(self) -> Array:
-        """Numbers (k,) of the law: the controller's, the finite torque limits, the torque's step."""
+        """Numbers (k,) of the law: the controller's, finite torque limits, the torque's step."""
         limit, step = self.torque_limit, self.controller.design.loop.torque_resolution
         own = [self.controller.numbers, limit[np.isfinite(limit)], [step] if step else []]
         return np.concatenate(own)

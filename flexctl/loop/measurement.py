@@ -176,7 +176,7 @@ def measure_instruments(fitted: Instrumentation, design: Plant, truth: Plant) ->
 
 
 def describe_instruments(fitted: Instrumentation) -> str:
-    """Description of the readings that a law gets, in a sentence."""
+    """Describe the readings that a law gets, in a sentence."""
     rates = [_differenced(one) for one in fitted.differences]
     return "the controller reads " + "; ".join([*map(_described, fitted.readings), *rates])
 

@@ -110,7 +110,7 @@ def test_with_a_table_for_it_a_joint_pd_has_an_observer(make):
 
 @pytest.mark.parametrize("delay", [0.0, 1.5 * T, 2 * T])
 def test_an_observed_law_corrects_acts_and_predicts(make, delay):
-    # one sample in NumPy: the prediction of a linear arm is exp(A T), the torque limited and in steps
+    # one sample in NumPy: a rigid arm is predicted exactly; its torque is limited and in steps
     late = 1
     encoder = ENCODER | {"noise": 1e-5, "delay": late * T}
     arm = make["rigid-link"](torque=4.0)

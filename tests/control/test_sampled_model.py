@@ -106,6 +106,6 @@ def test_the_prediction_is_of_second_order_away_from_the_linear_model():
 def test_a_sample_of_too_many_turns_of_the_fastest_mode_is_refused():
     plant = plant_of(single_link(), "modes", 3)
     with pytest.raises(
-        DesignError, match="expected a sample_time of at most .* or design on fewer"
+        DesignError, match=r"expected a sample_time of at most .* or design on fewer"
     ):
         prediction_of(plant, [0.0], 10.0)

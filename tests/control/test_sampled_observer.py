@@ -152,7 +152,7 @@ def test_a_given_gain_takes_the_place_of_the_filters(make):
     )
     assert given.observer.covariance is None
     assert "observer of given gain" in given.observer.assumption
-    with pytest.raises(InputError, match="observer.gain"):
+    with pytest.raises(InputError, match=r"observer\.gain"):
         observed(make, arm, [ENCODER, GAUGE], observer={"gain": own.observer.gain.tolist()})
 
 

@@ -22,10 +22,9 @@ LOOP = "[loop]\nsample_time = 0.001\n"
 
 def refusal(write, text, check=False):
     path = write(text)
+    design = load_design(path) if check else None
     with pytest.raises(InputError) as caught:
-        design = load_design(path)
-        if check:
-            check_design(load_model("vertical-2r"), design)
+        check_design(load_model("vertical-2r"), design) if check else load_design(path)
     return str(caught.value).removeprefix(f"{path}: ")
 
 

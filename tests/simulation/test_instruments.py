@@ -53,7 +53,7 @@ def test_without_a_compiler_too(loop, run, monkeypatch):
     np.testing.assert_allclose(other.tau, run.tau, atol=1e-9)
 
 
-def test_several_arms_at_once_see_their_own_noise(make, loop, run):
+def test_several_arms_at_once_see_their_own_noise(loop, run):
     seeds = [loop.at({"loop.seed": seed}) for seed in (3, 4, 5)]
     many = simulate_many(seeds, times=run.t)
     np.testing.assert_allclose(many[0].q, run.q, atol=1e-9)
