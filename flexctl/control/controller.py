@@ -90,6 +90,9 @@ class Controller(Summary):
         Properties of an external law; None for a law of this library.
     unlimited
         `recipe` without torque limits and without rounding, if the law includes them, else None.
+    expanded
+        `without_limits` with more states, the last ones: the torques and the rates of the design
+        plant in it, whose values it gives in place of their rates; None but of a sampled observer.
     assumptions
         Assumptions of the design, in sentences.
     weights
@@ -119,6 +122,7 @@ class Controller(Summary):
     fitted: Instrumentation | None = None
     external: ExternalLaw | None = None
     unlimited: ca.Function | Recipe | None = None
+    expanded: ca.Function | Recipe | None = None
     weights: Mapping[str, Mapping[str, Any]] | None = None
     own_states: tuple[str, ...] = ()
 
@@ -564,6 +568,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
         fitted=fit.fitted,
         external=parts.external,
         unlimited=fit.unlimited.law if fit.unlimited else None,
+        expanded=fit.expanded.law if fit.expanded else None,
         assumptions=assumptions,
         own_states=parts.own_states,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import casadi as ca
 import numpy as np
@@ -42,6 +43,9 @@ class FittedLaw:
         The law as it is run.
     unlimited
         The same without torque limits and rounding, if it has them; else None.
+    expanded
+        The latter of a sampled observer with its torques and rates as states, see
+        `observed_sampled_law`; else None.
     observer
         The observer that gives it the state; None without one.
     fitted
@@ -50,6 +54,7 @@ class FittedLaw:
 
     parts: LawParts
     unlimited: LawParts | None = None
+    expanded: LawParts | None = None
     observer: Observer | SampledObserver | None = None
     fitted: Instrumentation | None = None
 
@@ -113,12 +118,16 @@ def _observed(
     limits, resolution = torque_limits(plant.arm), design.loop.torque_resolution
     states = ObservedStates(observer=observer, fitted=fitted, delay=design.loop.delay, m=plant.m)
     law = observed_sampled_law(plant, parts, states, limits, resolution, rounded=True)
-    steps = resolution or any(one.resolution for one in (fitted.readings if fitted else ()))
-    unlimited = None
-    if steps or np.isfinite(limits).any():
-        none = np.full(plant.m, np.inf)
-        unlimited = observed_sampled_law(plant, parts, states, none, 0.0, rounded=False)
-    return FittedLaw(parts=law, unlimited=unlimited, observer=observer, fitted=fitted)
+    none, steps = np.full(plant.m, np.inf), bool(resolution)
+    steps |= any(one.resolution for one in (fitted.readings if fitted else ()))
+    plain = partial(observed_sampled_law, plant, parts, states, none, 0.0, rounded=False)
+    return FittedLaw(
+        parts=law,
+        unlimited=plain() if steps or np.isfinite(limits).any() else None,
+        expanded=plain(expanded=True),
+        observer=observer,
+        fitted=fitted,
+    )
 
 
 _Needs = tuple[set[str], set[str]]  # coordinates whose position, and whose rate, a law reads

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Protocol
 
 import casadi as ca
 import numpy as np
@@ -11,7 +13,7 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.control.laws import LawParts, Recipe, Signals, constant, law_function, law_key
 from flexctl.control.readings import Instrumentation, readings_at
-from flexctl.control.sampled_model import predicted
+from flexctl.control.sampled_model import predicted, rate_of
 from flexctl.control.sampled_observer import SampledObserver, torques_waiting
 from flexctl.control.sampled_readings import ReadingStates, ReadNow
 from flexctl.control.saturation import limit_torque, round_to
@@ -105,6 +107,32 @@ def _placed(plant: Plant, fitted: Instrumentation, now: ReadNow) -> tuple[ca.SX,
     return q, v
 
 
+class Rate(Protocol):
+    """Rate [v; a] (2n, 1) of a state x (2n, 1) under torques tau (m, 1)."""
+
+    def __call__(self, x: ca.SX, tau: ca.SX) -> ca.SX:
+        """Return the rate."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inside:
+    """Values inside a law, of its torques and of rates of its plant, put in as symbols.
+
+    With them a law is a composition of parts that each depend on the stiffness in a simple way,
+    whatever the whole does.
+    """
+
+    symbols: list[ca.SX] = field(default_factory=list)
+    values: list[ca.SX] = field(default_factory=list)
+
+    def put(self, value: ca.SX) -> ca.SX:
+        """Return a symbol in place of a value."""
+        self.values.append(value)
+        self.symbols.append(ca.SX.sym("inside", value.numel()))
+        return self.symbols[-1]
+
+
 @dataclass(frozen=True, kw_only=True)
 class ObservedStates:
     """States of a sampled law with an observer, after those of the law inside.
@@ -175,11 +203,11 @@ class ObservedStates:
         return readings_at(plant, self.fitted.readings, q, v)
 
     def corrected(
-        self, plant: Plant, y: ca.SX, late: ca.SX, x: ca.SX, gain: ca.SX
+        self, y: ca.SX, expected: ca.SX, late: ca.SX, x: ca.SX, gain: ca.SX
     ) -> tuple[ca.SX, ca.SX]:
-        """Correct late outputs and the state [q^; v^] by readings y (p, 1)."""
-        n, waiting = plant.n, self.observer.readings.waiting
-        expected = self.outputs(plant, x[:n], x[n:])
+        """Correct late outputs and the state [q^; v^] by readings y, `expected` without delay."""
+        n, waiting = x.numel() // 2, self.observer.readings.waiting
+        expected = ca.SX(expected)
         for row, (i, k) in enumerate(waiting):
             if k == self.observer.readings.late[i]:
                 expected[i] = late[row]
@@ -196,14 +224,14 @@ class ObservedStates:
         return ca.vertcat(*rows) if rows else ca.SX(0, 1)
 
     def ahead(
-        self, plant: Plant, x: ca.SX, torques: list[ca.SX], numbers: Mapping[str, ca.SX]
+        self, rate: Rate, x: ca.SX, torques: list[ca.SX], numbers: Mapping[str, ca.SX]
     ) -> ca.SX:
         """Predict [q^; v^] over a sample; `torques` (m, 1) are this sample's and those before."""
         parts = self.observer.predictions
         for k, prediction in enumerate(parts):
             own = {name: numbers[f"{name}{k}"] for name in prediction.numbers}
             last = self.waiting if k == 0 and len(parts) == 2 else self.waiting - (len(parts) - 1)
-            x = predicted(plant, prediction, own, x, torques[last])
+            x = predicted(partial(rate, tau=torques[last]), prediction, own, x)
         return x
 
 
@@ -215,6 +243,7 @@ def observed_sampled_law(
     resolution: float,
     *,
     rounded: bool,
+    expanded: bool = False,
 ) -> LawParts:
     """Make the sampled law that feeds back the estimate: its state is [law; `ObservedStates`].
 
@@ -222,6 +251,9 @@ def observed_sampled_law(
     estimate is predicted to the next sample. The observer knows the torque that acts: limited
     (`limit`, (m,)) and in steps of `resolution`. The integral uses read positions where there are
     any, else estimated ones, and stops for joints whose torque is at its limit.
+
+    If it is `expanded`, the torques, and then expected readings and rates of the design plant in
+    it, are states in addition, the last ones; their values are given in place of their rates.
     """
     n, m, inner = plant.n, plant.m, Inner(parts=parts)
     n_z, n_i = inner.n_state, inner.n_integral
@@ -237,8 +269,13 @@ def observed_sampled_law(
         return limit_torque(round_to(x["torque_step"], limited), finite, x["limit"]), limited
 
     def write(plant: Plant, signals: Signals) -> ca.Function:
-        x, z = signals.numbers, ca.SX.sym("z", n_z + states.n_own + 2 * n)
+        x, z, inside = signals.numbers, ca.SX.sym("z", n_z + states.n_own + 2 * n), Inside()
+        plain = rate_of(plant)
         own, estimate = z[n_z : n_z + states.n_own, 0], z[n_z + states.n_own :, 0]
+
+        def plant_rate(x: ca.SX, tau: ca.SX) -> ca.SX:
+            return inside.put(plain(x, tau)) if expanded else plain(x, tau)
+
         past, late = own[n_r : n_r + n_w, 0], own[n_r + n_w :, 0]
         outer = replace(signals, z=z)
         if fitted and reads:
@@ -248,9 +285,13 @@ def observed_sampled_law(
             y, after = now.readings, now.after
         else:
             y, after = states.outputs(plant, outer.q, outer.v), ca.SX(0, 1)
-        late, estimate = states.corrected(plant, y, late, estimate, x["L"])
+        expected = states.outputs(plant, estimate[:n], estimate[n:])
+        expected = inside.put(expected) if expanded else expected
+        late, estimate = states.corrected(y, expected, late, estimate, x["L"])
         q, v = estimate[:n], estimate[n:]
         tau, rate = inner.call(plant, signals, z[:n_z, 0], q, v)
+        commanded = tau
+        tau = ca.SX.sym("tau", m) if expanded else tau
         acts, limited = acting(tau, x)
         seen = ca.SX(q)
         for row, value in states_read(plant, states, y, outer).items():
@@ -261,11 +302,15 @@ def observed_sampled_law(
             after,
             *torques[: states.waiting],
             states.shifted(plant, late, estimate),
-            states.ahead(plant, estimate, torques, x),
+            states.ahead(plant_rate, estimate, torques, x),
         )
         integrated = summed[:n_i, 0] * (limited == tau) if n_i else ca.SX(0, 1)
         moved = (following - z[n_z:, 0]) / x["period"]
-        return law_function(outer.inputs, acts, ca.vertcat(integrated, rate[n_i:, 0], moved))
+        z_rate = ca.vertcat(integrated, rate[n_i:, 0], moved)
+        if expanded:
+            outer = replace(outer, z=ca.vertcat(z, tau, *inside.symbols))
+            z_rate = ca.vertcat(z_rate, commanded, *inside.values)
+        return law_function(outer.inputs, acts, z_rate)
 
     recipe = Recipe(
         write=write,
@@ -279,6 +324,7 @@ def observed_sampled_law(
             states.structure,
             rounded,
             step,
+            expanded,
         ),
     )
     return replace(

@@ -6,6 +6,7 @@ is exact for the linear model, so that its linearisation there is the exact disc
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import casadi as ca
@@ -105,18 +106,23 @@ def make_prediction(A: Array, scaling: tuple[Array, Array], fastest: float, T: f
     return Prediction(count=count, A=A, first=S @ first @ inverse, second=S @ second @ inverse)
 
 
+def rate_of(plant: Plant) -> Callable[[ca.SX, ca.SX], ca.SX]:
+    """Return f: a state x = [q; v] (2n, 1) and torques tau (m, 1) -> [v; a]."""
+    n, forward = plant.n, plant.casadi_functions["forward_dynamics"]
+
+    def f(x: ca.SX, tau: ca.SX) -> ca.SX:
+        return ca.vertcat(x[n:], forward(x[:n], x[n:], tau, *plant.free_input))
+
+    return f
+
+
 def predicted(
-    plant: Plant, prediction: Prediction, numbers: dict[str, ca.SX], x: ca.SX, tau: ca.SX
+    f: Callable[[ca.SX], ca.SX], prediction: Prediction, numbers: dict[str, ca.SX], x: ca.SX
 ) -> ca.SX:
-    """Predict a state x (2n, 1) of a plant under torques tau (m, 1) that are held.
+    """Predict a state x (2n, 1) whose rate is f(x).
 
     `numbers` are the matrices of the prediction as symbols, or as constants.
     """
-    n, forward = plant.n, plant.casadi_functions["forward_dynamics"]
-
-    def f(x: ca.SX) -> ca.SX:
-        return ca.vertcat(x[n:], forward(x[:n], x[n:], tau, *plant.free_input))
-
     for _ in range(prediction.count):
         rate = f(x)
         ahead = x + numbers["first"] @ rate

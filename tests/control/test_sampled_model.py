@@ -11,6 +11,7 @@ from flexctl.control.sampled_model import (
     fastest_mode,
     make_prediction,
     predicted,
+    rate_of,
     sampled_noise,
     zero_order_hold_of,
 )
@@ -63,7 +64,8 @@ def prediction_of(plant, joints, T):
 def step_of(plant, prediction):
     x, tau = ca.SX.sym("x", 2 * plant.n), ca.SX.sym("tau", plant.m)
     numbers = {name: ca.SX(M) for name, M in prediction.numbers.items()}
-    after = predicted(plant, prediction, numbers, x, tau)
+    rate = rate_of(plant)
+    after = predicted(lambda x: rate(x, tau), prediction, numbers, x)
     J = ca.jacobian(after, ca.vertcat(x, tau))
     return ca.Function("step", [x, tau], [ca.densify(after), ca.densify(J)])
 
