@@ -8,6 +8,8 @@ from flexctl.control.controller import (
 )
 from flexctl.control.laws import ExternalLaw, LawParts, Recipe, law_inputs, law_signals, share_law
 from flexctl.control.measured_signals import TIP, gauge_names, plain_name
+from flexctl.control.observer import disturbance
+from flexctl.control.prescribed_motion import is_prescribed, without_limits
 from flexctl.control.readings import (
     Difference,
     Instrumentation,
@@ -16,7 +18,8 @@ from flexctl.control.readings import (
     readings_at,
 )
 from flexctl.control.reference import ReferenceMotion, make_reference
-from flexctl.control.saturation import limit_torque, round_to, torque_limits
+from flexctl.control.sampled_observer import SampledObserver
+from flexctl.control.saturation import holding_limits, limit_torque, round_to, torque_limits
 from flexctl.control.second_loop import passive_rows
 from flexctl.control.sensors import gauge_matrix, gauge_positions
 from flexctl.control.singular_perturbation import TwoTimeScales, separate_time_scales, slow_fast_map
@@ -32,14 +35,18 @@ __all__ = [
     "Reading",
     "Recipe",
     "ReferenceMotion",
+    "SampledObserver",
     "TwoTimeScales",
     "collocated_instruments",
     "design_controller",
     "design_on",
+    "disturbance",
     "gains_used",
     "gauge_matrix",
     "gauge_names",
     "gauge_positions",
+    "holding_limits",
+    "is_prescribed",
     "law_inputs",
     "law_signals",
     "limit_torque",
@@ -52,5 +59,6 @@ __all__ = [
     "share_law",
     "slow_fast_map",
     "torque_limits",
+    "without_limits",
     "wrap_controller",
 ]

@@ -14,7 +14,7 @@ from flexctl.model.changed_arm import (
 from flexctl.model.chosen_gains import CHOSEN_GAINS, set_aside, with_values
 from flexctl.model.compatibility import check_design
 from flexctl.model.controller_matrices import load_matrices
-from flexctl.model.design import Design, Reference
+from flexctl.model.design import Design, FeedForward, Loop, Reference, below_nyquist
 from flexctl.model.design_writing import design_text
 from flexctl.model.files import (
     drafts,
@@ -25,11 +25,14 @@ from flexctl.model.files import (
     replacing_file,
     write_sealed,
 )
+from flexctl.model.filters import Filter
+from flexctl.model.friction import Friction, friction_faults, sticking_faults
 from flexctl.model.instruments import InstrumentChoice
 from flexctl.model.law import (
     INSTRUMENTS,
     FastLoop,
     FastWeights,
+    FrictionCompensation,
     Gains,
     Noise,
     ObserverChoice,
@@ -46,7 +49,15 @@ from flexctl.model.lookup import (
     load_model,
     model_text,
 )
-from flexctl.model.methods import METHODS, MissingOptionError, find_method, in_one_line, load_method
+from flexctl.model.methods import (
+    METHODS,
+    PRESCRIBED,
+    MissingOptionError,
+    find_method,
+    in_one_line,
+    load_method,
+)
+from flexctl.model.motor import Command, Motor
 from flexctl.model.plausibility import odd_motion, odd_numbers
 from flexctl.model.profile import TWIST, UNIFORM, Profile
 from flexctl.model.record import BasisChoice, Solver, Unquoted, pick_basis, shown
@@ -57,14 +68,16 @@ from flexctl.model.settings import (
     apply_settings,
     design_value,
     has_number,
+    is_of_design,
     only_number,
     scaled,
     setting_value,
     with_options,
     with_value,
 )
+from flexctl.model.shaper_choice import Shaper
 from flexctl.model.tune_choice import TuneChoice
-from flexctl.model.units import FACTOR, unit_of
+from flexctl.model.units import FACTOR, command_units, torque_units, unit_of
 
 __all__ = [
     "CHOSEN_GAINS",
@@ -72,20 +85,28 @@ __all__ = [
     "FACTOR",
     "INSTRUMENTS",
     "METHODS",
+    "PRESCRIBED",
     "TWIST",
     "UNIFORM",
     "Arm",
     "BasisChoice",
+    "Command",
     "Design",
     "Entry",
     "FastLoop",
     "FastWeights",
+    "FeedForward",
+    "Filter",
     "FixedDamping",
     "FlexibleJoint",
+    "Friction",
+    "FrictionCompensation",
     "Gains",
     "InstrumentChoice",
     "Link",
+    "Loop",
     "MissingOptionError",
+    "Motor",
     "Noise",
     "ObserverChoice",
     "Profile",
@@ -93,21 +114,26 @@ __all__ = [
     "RigidBody",
     "Samples",
     "SecondLoop",
+    "Shaper",
     "SlowAngle",
     "Solver",
     "StateSpace",
     "TuneChoice",
     "Unquoted",
     "apply_settings",
+    "below_nyquist",
     "build",
     "build_file",
     "check_design",
+    "command_units",
     "design_text",
     "design_value",
     "drafts",
     "find_method",
+    "friction_faults",
     "has_number",
     "in_one_line",
+    "is_of_design",
     "list_designs",
     "list_models",
     "load_design",
@@ -135,6 +161,8 @@ __all__ = [
     "slowed_design",
     "soften_arm",
     "soften_design",
+    "sticking_faults",
+    "torque_units",
     "unit_of",
     "with_damping",
     "with_inertia",

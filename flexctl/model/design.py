@@ -1,18 +1,21 @@
 """Schema of designs/*.toml: a controller, its reference motion and how its loop is judged."""
 
 from collections.abc import Mapping
+from math import pi
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Lt, MinLen
 from pydantic import AfterValidator, BeforeValidator, Field, Strict, model_validator
 
 from flexctl.errors import InputError
+from flexctl.model.filters import Filter
 from flexctl.model.instruments import InstrumentChoice, instrument_faults
 from flexctl.model.law import (
     INSTRUMENTS,
     STATE,
     FastLoop,
+    FrictionCompensation,
     Gains,
     Measures,
     ObserverChoice,
@@ -21,7 +24,7 @@ from flexctl.model.law import (
     SlowLoop,
     StateSpace,
 )
-from flexctl.model.methods import METHODS, Options, method_names
+from flexctl.model.methods import METHODS, PRESCRIBED, Options, method_names
 from flexctl.model.record import (
     NOTHING,
     BasisChoice,
@@ -39,16 +42,20 @@ from flexctl.model.record import (
     Unquoted,
     one_of,
 )
+from flexctl.model.shaper_choice import Shaper
 from flexctl.model.tune_choice import TuneChoice
 
-_OPEN = ("feedforward", "torque")
-_WITH_SECOND_LOOP = ("decoupling", "composite")
-_WITHOUT_GAINS = (*_OPEN, "state-space")
+_OPEN = ("feedforward", "torque", PRESCRIBED)
+_WITH_SECOND_LOOP = ("decoupling", "composite", "lqg")
+_WITHOUT_GAINS = (*_OPEN, "state-space", "lqg")
+_BY_ENCODERS = "takes no more of it than encoders and tachometers give, and needs no observer"
 _WITHOUT_OBSERVER = {
     "feedforward": "measures nothing",
     "torque": "measures nothing",
+    PRESCRIBED: "measures nothing",
     "state-space": "has its own (state_space.measures)",
-    "joint-pd": "takes no more of it than encoders and tachometers give, and needs no observer",
+    "joint-pd": _BY_ENCODERS,
+    "computed-torque": _BY_ENCODERS,
 }
 _WITHOUT_INSTRUMENTS = (*_OPEN, "state-space")
 _IN_MEMORY = "motion"  # kind of a reference that is a function, which no file can hold
@@ -91,6 +98,7 @@ def _motion_in_memory(value: object) -> object:
 
 
 Seed = Annotated[int, Strict(), Ge(0), BeforeValidator(_whole)]
+FeedForward = Literal["position", "rate", "acceleration"]
 ReferenceKind = Annotated[Text, BeforeValidator(_known_kind)]
 Method = Annotated[Text, BeforeValidator(_known_method)]
 OptionTable = Annotated[Mapping[Text, Any], AfterValidator(Options)]
@@ -103,11 +111,14 @@ class Reference(Record):
     `from_` and `to` give each joint's start and end [rad or m], `duration` [s] the time between:
     one for all joints, or one per joint; each joint rests after its own. A spin-up brings each
     joint from rest to `rate` [rad/s or m/s] within `duration` and never ends. A bang-bang has
-    constant accelerations, reversed at half the duration, or with `torque` [N m or N] instead of
-    `to` constant torques; after the duration they are zero. A setpoint jumps at time 0 and counts
-    as reached after `duration`, at once if there is none. A csv file has the columns t, joint1,
-    joint2, ...; its path is relative to the folder of the design. A `motion` is a function, in
-    memory only: see `ReferenceMotion`.
+    constant accelerations, reversed at half the duration, or with `torque` [N m or N; A or V of
+    motors] instead of `to` constant torques; after the duration they are zero. A setpoint jumps at
+    time 0 and counts as reached after `duration`, at once if there is none. A csv file has the
+    columns t, joint1, joint2, ... and perhaps joint1_rate, joint1_acceleration, ...; its path is
+    relative to the folder of the design. A `motion` is a function, in memory only: see
+    `ReferenceMotion`. `feed_forward` is the highest derivative of the motion that the law gets:
+    "position", "rate" or, if it is absent, "acceleration"; it gets 0 for those above. A `shaper`
+    convolves the motion, whatever its kind, with impulses.
     """
 
     kind: ReferenceKind
@@ -117,6 +128,8 @@ class Reference(Record):
     torque: Numbers | None = None
     duration: Positives | None = None
     file: Text | None = None
+    shaper: Shaper | None = None
+    feed_forward: FeedForward | None = None
     motion: Annotated[Any, BeforeValidator(_motion_in_memory)] = Field(default=None, repr=False)
 
     @property
@@ -130,6 +143,11 @@ class Reference(Record):
         return self.torque is None and (self.kind != "spin-up" or not any(self.rate or ()))
 
     @property
+    def feeds(self) -> FeedForward:
+        """The highest derivative of the motion that the law gets."""
+        return self.feed_forward or "acceleration"
+
+    @property
     def durations(self) -> tuple[float, ...]:
         """Duration of every joint's motion (m,) [s]; 0 where the file gives none."""
         joints, durations = len(self.from_ or ()), self.duration or (0.0,)
@@ -138,13 +156,24 @@ class Reference(Record):
     @property
     def straight(self) -> bool:
         """Whether the motion is a straight line in joint space for certain."""
+        return self.kind in {"cycloid", "quintic", "bang-bang"} and len(self._ways) == 1
+
+    @property
+    def on_one_line(self) -> bool:
+        """Whether it stays on a straight line in joint space for certain, or at a pose."""
+        at_once = self.kind == "setpoint" or (self.to is not None and not self._ways)
+        return self.straight or at_once
+
+    @property
+    def _ways(self) -> set[float]:
+        """Durations [s] of the joints that move from one position to another."""
         ways = zip(self.from_ or (), self.to or (), self.durations, strict=False)
-        times = {T for start, end, T in ways if start != end}
-        return self.kind in {"cycloid", "quintic", "bang-bang"} and len(times) == 1
+        return {T for start, end, T in ways if start != end}
 
     def _faults(self) -> Faults:
         fields = {field.alias or name: name for name, field in type(self).model_fields.items()}
-        entries = {key: getattr(self, name) for key, name in fields.items() if key != "kind"}
+        of_all = ("kind", "shaper")
+        entries = {key: getattr(self, name) for key, name in fields.items() if key not in of_all}
         needed, possible = _KEYS[self.kind]
         if self.kind == _IN_MEMORY and self.motion is None:
             yield "kind", one_of(REFERENCES), self.kind
@@ -152,12 +181,14 @@ class Reference(Record):
             if entries[key] is None:
                 yield key, f"a value, as kind is {self.kind}", NOTHING
         for key, value in entries.items():
-            if key not in (*needed, *possible) and value is not None:
+            if key not in (*needed, *possible, "feed_forward") and value is not None:
                 yield key, f"no such key, as kind is {self.kind}", value
         if self.kind == "bang-bang" and self.to is None and self.torque is None:
             yield "to", "a value (or torque instead)", NOTHING
         if self.to is not None and self.torque is not None:
             yield "torque", "no such key, as there is a to", self.torque
+        if self.feed_forward and self.torque is not None:
+            yield "feed_forward", "no such key, as torques are given", self.feed_forward
         joints, durations = len(self.from_ or ()), len(self.duration or (0.0,))
         as_many = f"{joints} number{'s' * (joints != 1)}, as many as in from"
         for key, values in (("to", self.to), ("rate", self.rate), ("torque", self.torque)):
@@ -171,7 +202,9 @@ class Reference(Record):
 class Loop(Record):
     """How the loop is closed and judged: times [s], `settle_within` [m].
 
-    `sample_time` 0 is continuous.  `duration` None: end of the reference and 0.5 s.
+    `sample_time` 0 is continuous; else the law's linear parts are discretised "exact", with their
+    inputs held over a sample, or by "tustin", exact at the frequency `prewarp` [rad/s] if given.
+    `duration` None: end of the reference and 0.5 s.
     `strain_gauges` stand at these fractions x/l of every elastic line. `measures` is the state, or
     the ideal instruments from which an observer estimates it. A sampled law gives torques in steps
     of `torque_resolution` [N m or N], 0: any. `seed` is that of the noise of instruments in runs.
@@ -180,20 +213,41 @@ class Loop(Record):
     measures: Measures = STATE
     sample_time: NonNegative = 0.0
     delay: NonNegative = 0.0
+    discretisation: Literal["exact", "tustin"] = "exact"
+    prewarp: Positive | None = None
     duration: Positive | None = None
     settle_within: Positive = 1e-4
     strain_gauges: Annotated[tuple[Inside, ...], MinLen(1)] | None = None
     torque_resolution: NonNegative = 0.0
     seed: Seed = 0
 
+    @property
+    def nyquist(self) -> float:
+        """Nyquist frequency pi/T [rad/s]; infinite for a continuous law."""
+        return pi / self.sample_time if self.sample_time else float("inf")
+
     def _faults(self) -> Faults:
-        if self.torque_resolution and not self.sample_time:
-            yield "sample_time", "more than 0, as there is a torque_resolution", 0
-        if self.delay and not self.sample_time:
-            yield "sample_time", "more than 0, as there is a delay", 0
+        for key in ("delay", "prewarp", "torque_resolution"):
+            if getattr(self, key) and not self.sample_time:
+                yield "sample_time", f"more than 0, as there is a {key}", 0
+        if self.discretisation == "tustin" and not self.sample_time:
+            yield "sample_time", 'more than 0, as discretisation is "tustin"', 0
+        if self.prewarp is not None and self.discretisation != "tustin":
+            yield (
+                "prewarp",
+                f'no such key, as discretisation is "{self.discretisation}"',
+                self.prewarp,
+            )
+        if self.prewarp is not None and self.prewarp >= self.nyquist:
+            yield "prewarp", below_nyquist(self), self.prewarp
         gauges = self.strain_gauges or ()
         if len(set(gauges)) != len(gauges):
             yield "strain_gauges", "every position once", gauges
+
+
+def below_nyquist(loop: Loop) -> str:
+    """Say which frequencies a sampled law can have."""
+    return f"less than {loop.nyquist:.6g} rad/s (pi/T, the Nyquist frequency of loop.sample_time)"
 
 
 class Design(FileRecord):
@@ -213,11 +267,13 @@ class Design(FileRecord):
         Desired motion of the joints [rad or m] over time [s].
     gains
         Of the joint loop, per joint: `Gp`, `Gv`, `Gi`, in the units of the method (see `Gains`).
-    second_loop, slow_loop, fast_loop, observer, state_space, options
+    second_loop, slow_loop, fast_loop, observer, friction_compensation, state_space, options
         Further parts of the law; None, or empty, where it has none.
     instruments
         What a sampled law reads, with resolution, noise and delay; empty where `loop.measures` says
         what it measures.
+    filters
+        Filters in series between the law and the limits of its torques, the first one first.
     loop
         What is measured, sampling period and delay [s], length of a run [s], band [m] within which
         the tip counts as settled.
@@ -244,9 +300,11 @@ class Design(FileRecord):
     observer: ObserverChoice | None = None
     slow_loop: SlowLoop | None = None
     fast_loop: FastLoop | None = None
+    friction_compensation: FrictionCompensation | None = None
     state_space: StateSpace | None = None
     options: OptionTable = Options()  # of a method of an installed package
     instruments: tuple[InstrumentChoice, ...] = ()
+    filters: tuple[Filter, ...] = ()
     loop: Loop = Loop()
     tune: TuneChoice | None = None
     expect: Expectations = Field(default_factory=dict)
@@ -273,7 +331,7 @@ class Design(FileRecord):
 
     @property
     def open_loop(self) -> bool:
-        """Whether the torques follow from the reference alone and nothing is measured."""
+        """Whether motion or torques follow from the reference alone and nothing is measured."""
         return self.method in _OPEN
 
     @property
@@ -292,7 +350,7 @@ class Design(FileRecord):
     @property
     def follows_path(self) -> bool:
         """Whether a second loop acts all along the path, in place of joint gains and fast loop."""
-        return bool(self.second_loop and self.second_loop.schedule)
+        return bool(self.second_loop and (self.second_loop.schedule or self.method == "lqg"))
 
     @property
     def slow_angle(self) -> SlowAngle:
@@ -335,14 +393,45 @@ class Design(FileRecord):
         if self.method != "torque" and torque is not None:
             expected = "no such key (a motion instead), as method is not torque"
             yield "reference.torque", expected, torque
+        yield from self._prescribed_faults() if self.method == PRESCRIBED else ()
         yield from self._gain_faults()
         yield from self._state_space_faults()
         yield from self._instrument_faults()
         yield from self._second_loop_faults()
         yield from self._composite_faults()
+        yield from self._compensation_faults()
+        yield from self._filter_faults()
         if self.open_loop and self.loop.strain_gauges is not None:
             expected = f"no such key, as method {self.method} measures nothing"
             yield "loop.strain_gauges", expected, self.loop.strain_gauges
+
+    def _compensation_faults(self) -> Faults:
+        if self.friction_compensation is None:
+            return
+        known, why = self.friction_compensation.table(), ""
+        if self.method in ("torque", "state-space", PRESCRIBED):
+            why = f"method is {self.method}"
+        elif self.reference.feeds == "position":
+            why = "the law gets no rates of its reference (reference.feed_forward)"
+        if why:
+            yield "friction_compensation", f"no such table, as {why}", known
+
+    def _prescribed_faults(self) -> Faults:
+        """Yield what the joints cannot follow exactly."""
+        reference = self.reference
+        if reference.kind == "setpoint":
+            yield (
+                "reference.kind",
+                f"a motion without a jump, as method is {PRESCRIBED}",
+                "setpoint",
+            )
+        if reference.feed_forward:
+            expected = f"no such key, as method is {PRESCRIBED}, which follows all of it"
+            yield "reference.feed_forward", expected, reference.feed_forward
+        for key in ("sample_time", "delay"):
+            if value := getattr(self.loop, key):
+                expected = f"0, as method is {PRESCRIBED}: nothing is computed late"
+                yield f"loop.{key}", expected, value
 
     def _gain_faults(self) -> Faults:
         without = f"no such table, as method is {self.method}"
@@ -404,14 +493,29 @@ class Design(FileRecord):
 
     def _second_loop_faults(self) -> Faults:
         if self.second_loop and self.method not in _WITH_SECOND_LOOP:
-            expected = "no such table, as method is neither decoupling nor composite"
+            expected = "no such table, as method is none of decoupling, composite and lqg"
             yield "second_loop", expected, self.second_loop.table()
+        if self.method == "lqg" and not self.second_loop:
+            yield "second_loop", "a table, as method is lqg", NOTHING
+        if self.method == "lqg" and self.second_loop and self.second_loop.switch:
+            expected = "no such key, as the loop of lqg acts from the start"
+            yield "second_loop.switch", expected, self.second_loop.switch.table()
         if self.second_loop and not self.reference.rests:
             expected = f"no such table, as the reference ({self.reference.kind}) never rests"
             yield "second_loop", expected, self.second_loop.table()
         if self.second_loop and self.second_loop.schedule and not self.reference.straight:
             expected = "no such key, as the reference is no straight line in joint space"
             yield "second_loop.schedule", expected, self.second_loop.schedule
+
+    def _filter_faults(self) -> Faults:
+        """Yield filters that a sampled law cannot have, and those that cannot follow a path."""
+        for k, one in enumerate(self.filters):
+            key = f"filters[{k + 1}].frequency"
+            if isinstance(one.frequency, float | int) and one.frequency >= self.loop.nyquist:
+                yield key, below_nyquist(self.loop), one.frequency
+            if one.follows and not self.reference.on_one_line:
+                expected = "a number, as the reference is no straight line in joint space"
+                yield key, expected, one.frequency
 
     def _composite_faults(self) -> Faults:
         if self.method != "composite":

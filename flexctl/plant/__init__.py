@@ -1,6 +1,7 @@
 """How the arm moves: equations of motion as CasADi functions, linearisation, kinematics."""
 
 from flexctl.plant.buckling import LoadShares, load_shares, missing_terms
+from flexctl.plant.clamped_lines import line_modes
 from flexctl.plant.compilation import (
     Evaluator,
     Wanted,
@@ -31,6 +32,7 @@ from flexctl.plant.modal_analysis import (
     loads_in_pose,
     tip_loads,
 )
+from flexctl.plant.motors import limits_current
 from flexctl.plant.operations import Operations, count_operations, count_written_out, lower_triangle
 from flexctl.plant.parameters import (
     STIFFNESS_ERROR,
@@ -73,6 +75,8 @@ __all__ = [
     "is_stiffness_error",
     "kept_shape_error",
     "known_numbers",
+    "limits_current",
+    "line_modes",
     "linear_model",
     "linearise",
     "load_in_units",

@@ -18,9 +18,10 @@ BALANCE = 1e-3  # share of the largest energy; a run with a larger imbalance is 
 class Integrator:
     """A method of integration.
 
-    `observes`: whether it integrates an observer's or an external law's states too. The implicit
-    methods in C solve for the arm's accelerations and treat the law's states by fixed-point
-    iteration, so these must not be fast.
+    `implicit`: whether rates that decay much faster than the motion, such as those of smoothed
+    friction, leave its step alone. `observes`: whether it integrates an observer's or an external
+    law's states too. The implicit methods in C solve for the arm's accelerations and treat the
+    law's states by fixed-point iteration, so these must not be fast.
     """
 
     words: str
@@ -29,6 +30,7 @@ class Integrator:
     functions: tuple[str, ...] = ()  # that it needs in addition to those of every run
     worst_imbalance: float = BALANCE  # admissible, relative to the largest energy
     observes: bool = True
+    implicit: bool = False
 
 
 AUTO = "auto"
@@ -37,8 +39,9 @@ INTEGRATORS: Mapping[str, Integrator] = {
     "esdirk": Integrator(
         words="ARK4(3)6L[2]SA (ESDIRK) with error control",
         number=0,
-        functions=("inverse_dynamics", *_NEWTON),
+        functions=("balance", *_NEWTON),
         observes=False,
+        implicit=True,
     ),
     "explicit": Integrator(
         words="Dormand-Prince 8(5,3) with error control",
@@ -54,6 +57,7 @@ INTEGRATORS: Mapping[str, Integrator] = {
         # long runs by several per cent, while momentum is exact
         worst_imbalance=0.1,
         observes=False,
+        implicit=True,
     ),
     "rk4": Integrator(
         words="classical Runge-Kutta method of order 4, fixed step",
@@ -62,7 +66,9 @@ INTEGRATORS: Mapping[str, Integrator] = {
         functions=("forward_dynamics",),
     ),
     "adams": Integrator(words="Adams methods of variable order (SUNDIALS) with error control"),
-    "bdf": Integrator(words="BDF methods of variable order (SUNDIALS) with error control"),
+    "bdf": Integrator(
+        words="BDF methods of variable order (SUNDIALS) with error control", implicit=True
+    ),
 }
 
 
@@ -102,8 +108,8 @@ class InitialValueProblem:
 class Run:
     """Signals of a finished run at N times: q, v, a (n, N), tau (m, N), energies [J] (N,).
 
-    `z` are the states of the law (n_z, N); `saturated` is the time [s] that each
-    joint (m,) spent at its torque limit.
+    `stored` is the energy in bristles of friction. `z` are the states of the law (n_z, N);
+    `saturated` is the time [s] that each joint (m,) spent at its torque limit.
     """
 
     q: Array
@@ -113,6 +119,7 @@ class Run:
     z: Array
     supplied: Array
     dissipated: Array
+    stored: Array
     saturated: Array
     steps: int
     rejected: int

@@ -168,7 +168,7 @@ def test_the_readings_of_the_truth(make):
 
 def test_numbers_of_instruments_are_free(make):
     loop = closed(make, make["single"](), [ENCODER, GAUGE], order=2)
-    noisier = loop.at({"instruments.1.noise": 1e-3})
+    noisier = loop.at({"instruments[1].noise": 1e-3})
     assert noisier.law_key == loop.law_key  # compiled once
     gains = [abs(one.controller.observer.gain).sum() for one in (loop, noisier)]
     assert gains[1] < gains[0]
@@ -176,7 +176,7 @@ def test_numbers_of_instruments_are_free(make):
         make, make["single"](), [ENCODER | {"resolution": 1e-4}, {"kind": "difference"}],
         "joint-pd", order=2,
     )  # fmt: skip
-    coarser = rounded.at({"instruments.1.resolution": 1e-2})
+    coarser = rounded.at({"instruments[1].resolution": 1e-2})
     assert coarser.law_key == rounded.law_key
     assert coarser.controller.fitted.readings[0].resolution == 1e-2
 

@@ -128,7 +128,9 @@ def test_a_delay_is_rounded_up_to_samples_of_the_law(delay, late):
 
 def test_numbers_of_instruments_are_varied_by_their_place(write):
     design = load_design(write(START + ENCODER + "noise = 1e-5\n" + LOOP))
-    assert design_value(design, "instruments.1.noise") == 1e-5
-    assert with_value(design, "instruments.1.noise", 2.0, factor=True).instruments[0].noise == 2e-5
-    with pytest.raises(InputError, match=r"instruments\.2\.noise: expected a table instruments\.2"):
-        with_value(design, "instruments.2.noise", 3.0)
+    assert design_value(design, "instruments[1].noise") == 1e-5
+    assert with_value(design, "instruments[1].noise", 2.0, factor=True).instruments[0].noise == 2e-5
+    with pytest.raises(
+        InputError, match=r"instruments\[2\].noise: expected a table instruments\[2\]"
+    ):
+        with_value(design, "instruments[2].noise", 3.0)
