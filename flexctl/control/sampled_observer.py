@@ -207,17 +207,8 @@ def _kalman_gain(Phi: Array, Q: Array, readings: LateReadings, S: Array) -> _Gai
     n, R = len(Phi), readings.variance / np.outer(sizes, sizes)
     Qs = np.zeros_like(A)
     Qs[:n, :n] = Q
-    try:
-        P = scipy.linalg.solve_discrete_are(A.T, C.T, Qs, R)
-    except (np.linalg.LinAlgError, ValueError) as error:
-        raise DesignError(
-            "observer: no stabilising solution of the Riccati equation was found "
-            f"({' '.join(str(error).split())}); give noise closer in size"
-        ) from error
-    P = (P + P.T) / 2
-    L = np.linalg.solve(C @ P @ C.T + R, C @ P).T
-    rest = A @ (P - L @ C @ P) @ A.T + Qs - P
-    residual = float(np.linalg.norm(rest) / np.linalg.norm(P))
+    P, residual = _riccati(A, C, Qs, R)
+    L = _corrector(P, C, R)
     if residual > _LARGEST_RESIDUAL:
         raise DesignError(
             f"observer: the Riccati equation is solved to a relative residual of {residual:.1e} "
@@ -227,6 +218,37 @@ def _kalman_gain(Phi: Array, Q: Array, readings: LateReadings, S: Array) -> _Gai
     if np.abs(z).max() >= 1:
         raise DesignError("observer: its error does not decay; add an instrument or tip noise")
     return unscale @ L / sizes, unscale @ P @ unscale.T, z, residual
+
+
+def _riccati(A: Array, C: Array, Q: Array, R: Array) -> tuple[Array, float]:
+    """Solve P = A (P - P C'(C P C' + R)^-1 C P) A' + Q; return P and its relative residual.
+
+    The pencil of the equation is ill-conditioned where Q and R differ much in size, and its scaling
+    by SciPy helps or harms: Q is brought to size 1, and the better of both ways is taken.
+    """
+    s, found = 1 / np.sqrt(np.linalg.norm(Q)), list[tuple[float, Array]]()
+    reasons = ""
+    for balanced in (True, False):
+        try:
+            P = scipy.linalg.solve_discrete_are(A.T, C.T / s, s**2 * Q, R, balanced=balanced)
+        except (np.linalg.LinAlgError, ValueError) as error:
+            reasons = " ".join(str(error).split())
+            continue
+        P = (P + P.T) / 2 / s**2
+        rest = A @ (P - _corrector(P, C, R) @ C @ P) @ A.T + Q - P
+        found.append((float(np.linalg.norm(rest) / np.linalg.norm(P)), P))
+    if not found:
+        raise DesignError(
+            f"observer: no stabilising solution of the Riccati equation was found ({reasons}); "
+            "give noise closer in size"
+        )
+    residual, P = min(found, key=lambda one: one[0])
+    return P, residual
+
+
+def _corrector(P: Array, C: Array, R: Array) -> Array:
+    """L = P C'(C P C' + R)^-1 (N, p)."""
+    return np.linalg.solve(C @ P @ C.T + R, C @ P).T
 
 
 def _given_gain(name: str, Phi: Array, gain: ArrayLike, readings: LateReadings, S: Array) -> _Gain:
