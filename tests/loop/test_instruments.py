@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import flexctl
 from flexctl.control.controller import design_controller
 from flexctl.loop.closed_loop import close_around, close_loop
 from flexctl.loop.linear import linearise, linearise_loop, sampled_loop
@@ -201,3 +202,23 @@ def test_the_linear_loop_of_a_design_plant_has_its_own_poses(make):
     assert np.isfinite(linear.A_state).all()
     there = linearise_loop(loop, np.array([0.2, 0.3]), 0.0)
     assert np.abs(np.exp(there.poles * T)).max() < 1.05
+
+
+def test_json_and_words_name_the_readings(make):
+    encoder = ENCODER | {"resolution": 1e-4, "delay": T}
+    loop = closed(make, make["single"](), [encoder, {"kind": "difference"}], "joint-pd", order=2)
+    told = flexctl.to_json(loop)
+    assert told["instruments"] == [
+        {
+            "name": "encoder of joint1",
+            "kind": "encoder",
+            "place": "joint1",
+            "xi": None,
+            "late": 1,
+            "deviation": pytest.approx(1e-5 / np.sqrt(T)),
+            "resolution": 1e-4,
+        }
+    ]
+    assert told["differences"] == [{"place": "joint1", "time_constant": 0.0}]
+    assert told["seed"] == 0
+    assert "It reads the encoder of joint1." in flexctl.explain(loop.controller)

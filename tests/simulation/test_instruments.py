@@ -145,3 +145,15 @@ def test_a_start_beside_rest_has_readings_that_were_there(make):
     )
     run = simulate(loop, times=[0.0, 0.5])
     np.testing.assert_allclose(run.q, 0.4, atol=1e-12)
+
+
+def test_a_joint_that_sticks_sees_the_same_noise(make):
+    # the events of friction are found by SciPy, between the samples of the law
+    friction = {"model": "events", "coulomb": 0.2, "static": 0.25, "stribeck_velocity": 0.01}
+    link = make["rigid-link"]().table()["link"][0] | {"friction": friction}
+    own = [NOISY | {"resolution": 1e-4}, {"kind": "difference", "time_constant": 0.02}]
+    loop = closed(make, own, make["arm"]([link]), end=0.3)
+    runs = [simulate(one, times=[0.1, 0.5]) for one in (loop, loop, loop.at({"loop.seed": 1}))]
+    assert (runs[0].q == runs[1].q).all()
+    assert (runs[0].q != runs[2].q).any()
+    assert "friction" in runs[0].integrator
