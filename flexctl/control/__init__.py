@@ -10,8 +10,16 @@ from flexctl.control.laws import ExternalLaw, LawParts, Recipe, law_inputs, law_
 from flexctl.control.measured_signals import TIP, gauge_names, plain_name
 from flexctl.control.observer import disturbance
 from flexctl.control.prescribed_motion import is_prescribed, without_limits
+from flexctl.control.readings import (
+    Difference,
+    Instrumentation,
+    Reading,
+    collocated_instruments,
+    readings_at,
+)
 from flexctl.control.reference import ReferenceMotion, make_reference
-from flexctl.control.saturation import holding_limits, limit_torque, torque_limits
+from flexctl.control.sampled_observer import SampledObserver
+from flexctl.control.saturation import holding_limits, limit_torque, round_to, torque_limits
 from flexctl.control.second_loop import passive_rows
 from flexctl.control.sensors import gauge_matrix, gauge_positions
 from flexctl.control.singular_perturbation import TwoTimeScales, separate_time_scales, slow_fast_map
@@ -20,11 +28,16 @@ from flexctl.control.wrapped import wrap_controller
 __all__ = [
     "TIP",
     "Controller",
+    "Difference",
     "ExternalLaw",
+    "Instrumentation",
     "LawParts",
+    "Reading",
     "Recipe",
     "ReferenceMotion",
+    "SampledObserver",
     "TwoTimeScales",
+    "collocated_instruments",
     "design_controller",
     "design_on",
     "disturbance",
@@ -40,6 +53,8 @@ __all__ = [
     "make_reference",
     "passive_rows",
     "plain_name",
+    "readings_at",
+    "round_to",
     "separate_time_scales",
     "share_law",
     "slow_fast_map",

@@ -20,6 +20,7 @@ from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback
 from flexctl.control.fed_reference import feed_reference
 from flexctl.control.filters import filtered_law
+from flexctl.control.fitted_law import fit_law
 from flexctl.control.friction_compensation import compensated_law
 from flexctl.control.laws import (
     ExternalLaw,
@@ -33,9 +34,12 @@ from flexctl.control.laws import (
 )
 from flexctl.control.lqr import GivenFeedback, StateFeedback
 from flexctl.control.method_law import law_of_method
-from flexctl.control.observer import Observer, design_observer, observed_law
+from flexctl.control.observer import Observer
 from flexctl.control.prescribed_motion import is_prescribed
+from flexctl.control.readings import Instrumentation
 from flexctl.control.reference import ReferenceMotion, make_reference
+from flexctl.control.sampled_observer import SampledObserver
+from flexctl.control.sampled_readings import NOISE
 from flexctl.control.saturation import torque_limits
 from flexctl.control.shaped_reference import shape_reference
 from flexctl.errors import InputError
@@ -92,10 +96,15 @@ class Controller(Summary):
         The fast loop of composite control, always active, with its evidence; None without one.
     observer
         The observer with its evidence; None where the state is measured.
+    fitted
+        Instruments that the law reads in samples; None where what it measures is ideal.
     external
         Properties of an external law; None for a law of this library.
     unlimited
-        `recipe` without torque limits, if the law includes them, else None.
+        `recipe` without torque limits and without rounding, if the law includes them, else None.
+    expanded
+        `without_limits` with more states, the last ones: the torques and the rates of the design
+        plant in it, whose values it gives in place of their rates; None but of a sampled observer.
     assumptions
         Assumptions of the design, in sentences.
     weights
@@ -121,9 +130,11 @@ class Controller(Summary):
     feedback: StateFeedback | GivenFeedback | None
     fast: FastFeedback | None
     assumptions: tuple[str, ...]
-    observer: Observer | None = None
+    observer: Observer | SampledObserver | None = None
+    fitted: Instrumentation | None = None
     external: ExternalLaw | None = None
     unlimited: ca.Function | Recipe | None = None
+    expanded: ca.Function | Recipe | None = None
     weights: Mapping[str, Mapping[str, Any]] | None = None
     own_states: tuple[str, ...] = ()
 
@@ -184,7 +195,7 @@ class Controller(Summary):
         if self.feedback:
             sizes["second_loop.gain"] = (m, 2 * n)
         if self.observer:
-            sizes["observer.gain"] = (2 * n, len(self.observer.instruments.names))
+            sizes["observer.gain"] = self.observer.gain.shape
         if self.fast:
             sizes |= dict.fromkeys(
                 ("fast_loop.Kp", "fast_loop.Kv"), (m, len(self.fast.scales.names))
@@ -274,7 +285,12 @@ class Controller(Summary):
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """Names of the positions that are inputs of the law, their rates being inputs too."""
+        """Names of the positions that are inputs of the law, their rates being inputs too.
+
+        Of a law that reads instruments the readings, which have no rates.
+        """
+        if self.fitted:
+            return self.fitted.names
         return self.external.measures if self.external else self.plant.coordinates
 
     @property
@@ -299,6 +315,13 @@ class Controller(Summary):
     def n_integral(self) -> int:
         """Number of integral states, the first of z."""
         return 0 if self.external else self._own_rows.start
+
+    @property
+    def noise_rows(self) -> slice:
+        """Rows of z that hold the noise of a sample: of the readings in `fitted.noisy`."""
+        start = self._own_rows.start
+        rows = [start + k for k, name in enumerate(self.own_states) if name.startswith(NOISE)]
+        return slice(rows[0], rows[-1] + 1) if rows else slice(0, 0)
 
     @property
     def _own_rows(self) -> slice:
@@ -376,10 +399,13 @@ class Controller(Summary):
     @cached_property
     def collocated(self) -> bool:
         """Whether the law uses only the coordinates on which the torques act."""
+        if self.observer:
+            return False
+        places = [one.place for one in self.fitted.readings] if self.fitted else self.measured
         read = [self.function.jac_sparsity(row, column) for row in (0, 1) for column in (5, 6)]
         entries = {column for part in read for column in part.get_triplet()[1]}
         drives = {self.plant.coordinates[row] for row in self.plant.drives}
-        return {self.measured[column] for column in entries} <= drives
+        return {places[column] for column in entries} <= drives
 
     @cached_property
     def without_limits(self) -> Controller:
@@ -397,13 +423,20 @@ class Controller(Summary):
         z = self._state_with(self.observer.start if self.observer else np.zeros(0))
         return z if q is None or v is None else self._settled(z, q, v, self.reference.start)
 
-    def agreeing_state(self, q: Array, v: Array, *desired: Array, weight: float = 0.0) -> Array:
+    def agreeing_state(
+        self,
+        q: Array,
+        v: Array,
+        *desired: Array,
+        weight: float = 0.0,
+        estimate: tuple[Array, Array] | None = None,
+    ) -> Array:
         """State of the law (n_z,) with zero integrals and measured q, v (n,) as the estimate.
 
         Own states are at rest with `desired` q_d, v_d, a_d (m,), zero where not given, and this
-        weight of the second loop.
+        weight of the second loop. Where q are readings, the `estimate` is given.
         """
-        z = self._state_with(np.concatenate([q, v]) if self.observer else np.zeros(0))
+        z = self._state_with(np.concatenate(estimate or (q, v)) if self.observer else np.zeros(0))
         return self._settled(z, q, v, *desired, weight=weight)
 
     def _state_with(self, estimate: Array) -> Array:
@@ -528,7 +561,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
     """
     plant, arm = plant.without_friction, plant.arm
     check_design(arm, design)
-    motion, observer, unlimited = make_reference(design), None, None
+    motion = make_reference(design)
     parts = law_of_method(plant, design, motion)
     if design.friction_compensation:
         parts = compensated_law(parts, plant, design.friction_compensation)
@@ -538,12 +571,8 @@ def design_on(plant: Plant, design: Design) -> Controller:
     slopes = partial(_law_slopes, plant, design, motion, parts)
     reference = shape_reference(motion, design, plant.nominal, slopes)
     _require_possible_rates(arm, design, reference)
-    if design.instruments:
-        observer, limits = design_observer(plant.nominal, design, reference), torque_limits(arm)
-        if np.isfinite(limits).any():
-            unlimited = observed_law(plant, parts, observer, np.full(plant.m, np.inf)).law
-        parts = observed_law(plant, parts, observer, limits)
-    assumptions = parts.assumptions
+    fit = fit_law(plant, design, reference, parts)
+    parts, assumptions = fit.parts, fit.parts.assumptions
     if reference.shaper:
         assumptions += (reference.shaper.assumption,)
     if not _names(design, arm):
@@ -557,9 +586,11 @@ def design_on(plant: Plant, design: Design) -> Controller:
         torque_limit=np.full(plant.m, np.inf) if is_prescribed(design) else torque_limits(arm),
         feedback=parts.feedback,
         fast=parts.fast,
-        observer=observer,
+        observer=fit.observer,
+        fitted=fit.fitted,
         external=parts.external,
-        unlimited=unlimited,
+        unlimited=fit.unlimited.law if fit.unlimited else None,
+        expanded=fit.expanded.law if fit.expanded else None,
         assumptions=assumptions,
         own_states=parts.own_states,
     )

@@ -20,7 +20,7 @@ from flexctl.model import Design, Noise, ObserverChoice
 from flexctl.plant import LinearPlant, Plant, find_equilibrium, linearise
 
 _SMALLEST_PBH = 1e-12  # smallest singular value, relative to the larger norm
-_SLOWEST = 1.0  # rad/s: scale of rigid motions
+SLOWEST = 1.0  # rad/s: scale of rigid motions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,7 @@ def design_observer(plant: Plant, design: Design, reference: ReferenceMotion) ->
     """
     choice = design.observer or ObserverChoice()
     final, gauges = reference.final, design.loop.strain_gauges
-    read = assemble_instruments(plant, design.instruments, choice.noise, final, gauges)
+    read = assemble_instruments(plant, design.ideal_instruments, choice.noise, final, gauges)
     linear = linearise(plant, plant.straight(final))
     if choice.gain is None:
         L, poles, P, residual = _kalman_gain(plant, linear, choice, read)
@@ -97,15 +97,15 @@ def design_observer(plant: Plant, design: Design, reference: ReferenceMotion) ->
         covariance=P,
         poles=poles,
         residual=residual,
-        start=_start(plant, choice, reference),
-        kinds=design.instruments,
+        start=start_of_estimate(plant, choice, reference),
+        kinds=design.ideal_instruments,
     )
 
 
 def _given_gain(name: str, linear: LinearPlant, gain: ArrayLike, read: Instruments) -> _Found:
     """Check the size of a given gain; its poles are those of the scaled states, as of a filter."""
     L = checks.shape(name, gain, read.C.T.shape)
-    T, inverse = modal_scaling(linear.M, linear.K, _SLOWEST)
+    T, inverse = modal_scaling(linear.M, linear.K, SLOWEST)
     poles = np.linalg.eigvals(inverse @ (linear.A_state - L @ read.C) @ T)
     return L, poles.astype(complex), None, None
 
@@ -118,14 +118,14 @@ def _kalman_gain(
     The disturbances and noise of intensity V of the readings give P from the Riccati equation of
     `Observer.covariance`, dual to that of the LQR, and L = P C'V^-1. Source: [AndersonMoore90].
     """
-    T, inverse = modal_scaling(linear.M, linear.K, _SLOWEST)
+    T, inverse = modal_scaling(linear.M, linear.K, SLOWEST)
     A, B = inverse @ linear.A_state @ T, inverse @ disturbance(plant, linear, choice.noise)
     whiten = np.linalg.inv(np.linalg.cholesky(read.V))  # readings scaled to noise of intensity 1
     C, Q = whiten @ read.C @ T, B @ B.T
     otherwise = "is unobservable with loop.measures; add an instrument that shows it"
-    _require_seen(A, C, linear, T, otherwise)
+    require_seen(A, C, linear, T, otherwise)
     otherwise = "none of the disturbances excites it; add damping or tip noise"
-    _require_seen(A.T, B.T, linear, T, otherwise)  # or its estimate would never be corrected
+    require_seen(A.T, B.T, linear, T, otherwise)  # or its estimate would never be corrected
     Q = (Q + Q.T) / 2
     dual = design_lqr(A.T, C.T, Q, np.eye(len(C)), solver=choice.solver, loop="observer")
     P = T @ dual.cost @ T.T
@@ -142,7 +142,7 @@ def disturbance(plant: Plant, linear: LinearPlant, noise: Noise) -> Array:
     return np.vstack([np.zeros_like(forces), np.linalg.solve(linear.M, forces)])
 
 
-def _start(plant: Plant, choice: ObserverChoice, reference: ReferenceMotion) -> Array:
+def start_of_estimate(plant: Plant, choice: ObserverChoice, reference: ReferenceMotion) -> Array:
     """Estimate at the start (2n,): links and rotors in equilibrium, plus the initial error."""
     q, _ = find_equilibrium(plant, plant.straight(reference.start))
     if choice.start_error is not None:
@@ -150,7 +150,7 @@ def _start(plant: Plant, choice: ObserverChoice, reference: ReferenceMotion) -> 
     return np.concatenate([q, np.zeros(plant.n)])
 
 
-def _require_seen(A: Array, C: Array, linear: LinearPlant, T: Array, otherwise: str) -> None:
+def require_seen(A: Array, C: Array, linear: LinearPlant, T: Array, otherwise: str) -> None:
     """Refuse readings C (p, 2n) with an unobservable motion of x' = A x that does not decay.
 
     The states are those of `linear` scaled by T (2n, 2n); `otherwise` ends the message.

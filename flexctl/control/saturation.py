@@ -1,4 +1,4 @@
-"""Limits of the actuators: what saturates the output of a law, and what can be held at rest."""
+"""Limits and steps of the actuators: what becomes of a law's output; what is held at rest."""
 
 from __future__ import annotations
 
@@ -35,6 +35,11 @@ def limit_torque(tau: ca.SX, limited: Array, bounds: ca.SX) -> ca.SX:
             for row, has_limit in zip(rows, limited, strict=True)
         ]
     )
+
+
+def round_to(step: ca.SX, value: ca.SX) -> ca.SX:
+    """Nearest multiples of a step > 0."""
+    return step * ca.floor(value / step + 0.5)
 
 
 def _within(x: ca.SX, bound: ca.SX) -> ca.SX:

@@ -22,6 +22,7 @@ from flexctl.control import (
     is_prescribed,
     law_inputs,
     limit_torque,
+    round_to,
     share_law,
     torque_limits,
     without_limits,
@@ -29,7 +30,12 @@ from flexctl.control import (
 from flexctl.errors import InputError
 from flexctl.loop.events import JUMP
 from flexctl.loop.friction import friction_assumptions
-from flexctl.loop.measurement import Measurement, make_measurement, measure_signals
+from flexctl.loop.measurement import (
+    Measurement,
+    make_measurement,
+    measure_instruments,
+    measure_signals,
+)
 from flexctl.loop.setup import default_truth
 from flexctl.model import Arm, BasisChoice, is_of_design, load_model, pick_basis
 from flexctl.plant import (
@@ -152,7 +158,11 @@ class ClosedLoop(Summary):
             controller = controller.at(of_plant, of_design, rebuilt=rebuilt)
         if rebuilt or is_prescribed(controller.design):
             return close_around(controller, truth.rebuilt() if rebuilt else truth)
-        return replace(self, controller=controller, truth=truth)
+        loop = replace(self, controller=controller, truth=truth)
+        if controller.fitted:  # which has numbers of its own, and reads torques by those of springs
+            measured = measure_instruments(controller.fitted, controller.plant, truth)
+            return replace(loop, measurement=measured)
+        return loop
 
     @cached_property
     def under_errors(self) -> Callable[..., ClosedLoop]:
@@ -221,9 +231,13 @@ class ClosedLoop(Summary):
             if loop.sample_time
             else "the law is continuous and without delay"
         )
+        if step := loop.design.loop.torque_resolution:
+            sampling += f"; torques are rounded to steps of {step:.3g}, in runs only"
+        if loop.fitted and loop.fitted.noisy:
+            sampling += f"; the noise of runs is drawn with seed {loop.design.loop.seed}"
         blind = loop.design.open_loop or (loop.collocated and loop.plant.n > loop.plant.m)
-        measured = () if blind else (self.measurement.assumption,)
-        if loop.observer:
+        measured = () if blind and not loop.fitted else (self.measurement.assumption,)
+        if loop.observer and not loop.fitted:
             measured = (self.measurement.gauge_assumption,) if loop.observer.reads_gauges else ()
         missing = missing_terms(self.truth.arm, loop.reference.final)
         where = (f"at the reference's end, {sentence}" for sentence in missing)
@@ -268,8 +282,8 @@ class ClosedLoop(Summary):
     def law(self) -> ca.Function:
         """CasADi function (s, z, q_d, v_d, a_d, q, v, numbers) of the truth -> (tau, z_rate).
 
-        Torques are limited; integration stops for joints whose torque is at its limit. The numbers
-        are those of `law_numbers`.
+        Torques are limited, and rounded to the nearest of their steps; integration stops for joints
+        whose torque is at its limit. The numbers are those of `law_numbers`.
         """
         inputs = self._law_inputs()
         tau, z_rate = self._limited(inputs)
@@ -315,9 +329,10 @@ class ClosedLoop(Summary):
 
     @cached_property
     def law_numbers(self) -> Array:
-        """Numbers (k,) of the law: those of the controller, then the finite torque limits."""
-        limit = self.torque_limit
-        return np.concatenate([self.controller.numbers, limit[np.isfinite(limit)]])
+        """Numbers (k,) of the law: the controller's, finite torque limits, the torque's step."""
+        limit, step = self.torque_limit, self.controller.design.loop.torque_resolution
+        own = [self.controller.numbers, limit[np.isfinite(limit)], [step] if step else []]
+        return np.concatenate(own)
 
     @cached_property
     def force_numbers(self) -> Array:
@@ -337,7 +352,8 @@ class ClosedLoop(Summary):
     def law_key(self) -> str:
         """Everything that determines the function `law`, as text: the key of the compile cache."""
         limited = np.isfinite(self.torque_limit).tolist()
-        return f"{self.controller.key} seen {_digest(self.measurement.function)} {limited}"
+        steps = " in steps" if self.controller.design.loop.torque_resolution else ""
+        return f"{self.controller.key} seen {_digest(self.measurement.function)} {limited}{steps}"
 
     @cached_property
     def reference_key(self) -> str:
@@ -352,8 +368,9 @@ class ClosedLoop(Summary):
 
         See `Controller.agreeing_state` for the others.
         """
-        seen = self.measurement.read(q, v)
-        return self.controller.agreeing_state(*seen, *desired, weight=weight)
+        seen, state = self.measurement.read(q, v), self.measurement.state
+        estimate = state.read(q, v) if state else None
+        return self.controller.agreeing_state(*seen, *desired, weight=weight, estimate=estimate)
 
     def initial_law_state(self, q: Array, v: Array) -> Array:
         """State of the law (n_z,) at the start of a run with the truth at q, v (n,)."""
@@ -370,13 +387,20 @@ class ClosedLoop(Summary):
         seen, own = self.measurement.function(q, v), len(self.controller.numbers)
         last = [numbers[:own, 0]] if own else []
         tau, z_rate = self.controller.function(*arguments, *seen, *last)
-        finite = np.isfinite(self.torque_limit)
+        finite, n_i = np.isfinite(self.torque_limit), self.controller.n_integral
         if not finite.any():
-            return tau, z_rate
-        limited = limit_torque(tau, finite, numbers[own:, 0])
-        n_i = self.controller.n_integral
+            return self._in_steps(tau, numbers), z_rate
+        bounds = numbers[own : own + int(finite.sum()), 0]
+        limited = limit_torque(tau, finite, bounds)
         rests = z_rate[:n_i] * (limited == tau) if n_i else ca.SX(0, 1)
-        return limited, ca.vertcat(rests, z_rate[n_i:, 0])  # with one entry [1:] would be a row
+        acting = limit_torque(self._in_steps(limited, numbers), finite, bounds)
+        return acting, ca.vertcat(rests, z_rate[n_i:, 0])  # with one entry [1:] would be a row
+
+    def _in_steps(self, tau: ca.SX, numbers: ca.SX) -> ca.SX:
+        """Torques (m, 1) rounded to the nearest of their steps, if there are any."""
+        if not self.controller.design.loop.torque_resolution:
+            return tau
+        return round_to(numbers[-1], tau)
 
 
 def _kept_shapes(error: ShapeChange) -> str:
@@ -456,6 +480,9 @@ def close_around(controller: Controller, truth: Plant) -> ClosedLoop:
         truth = replace(truth, arm=without_limits(truth.arm))
         controller = design_on(truth, controller.design)
     own, positions = controller.plant, controller.design.loop.strain_gauges
+    if controller.fitted:
+        measured = measure_instruments(controller.fitted, own, truth)
+        return ClosedLoop(controller=controller, truth=truth, measurement=measured)
     measurement = (
         measure_signals(controller.external.measures, own, truth, positions)
         if controller.external

@@ -55,6 +55,6 @@ def signals_of(loop: ClosedLoop, by_state: Array, K: Array, E: Array) -> LawSign
     `by_state` (2p, 2n) is the derivative of the measured positions and rates, K (m, 2p) and
     E (n_z, 2p) are those of the law by them.
     """
-    measured = loop.measurement.signals or loop.controller.plant.coordinates
+    measured = loop.controller.measured
     names = (*measured, *(f"{name}.rate" for name in measured))
     return read_signals(names, by_state, K, E)

@@ -15,7 +15,17 @@ import numpy as np
 
 from flexctl.body import Body, free_length, scales, spread
 from flexctl.checks import Array
-from flexctl.control import TIP, gauge_matrix, gauge_names, gauge_positions, plain_name
+from flexctl.control import (
+    TIP,
+    Difference,
+    Instrumentation,
+    Reading,
+    gauge_matrix,
+    gauge_names,
+    gauge_positions,
+    plain_name,
+    readings_at,
+)
 from flexctl.plant import Evaluator, Plant, eliminate
 
 _CHECKED = 3  # lengths at which gauges are checked
@@ -34,11 +44,18 @@ class Measurement:
         Positions x/l of the strain gauges by line, such as ``link2.y``; empty for full state.
     signals
         Names of the signals of the truth plant that an external law measures.
+    fitted
+        Instruments whose readings y (p,) without noise and delay the function gives in place of
+        positions, and zeros in place of rates; None where there are none.
+    state
+        Ideal measurement of the design plant's state where the function gives readings.
     """
 
     function: ca.Function
     gauges: dict[str, tuple[float, ...]]
     signals: tuple[str, ...] = ()
+    fitted: Instrumentation | None = None
+    state: Measurement | None = None
 
     @cached_property
     def jacobian(self) -> ca.Function:
@@ -65,6 +82,8 @@ class Measurement:
     @property
     def assumption(self) -> str:
         """Description of the measurements, in a sentence."""
+        if self.fitted:
+            return describe_instruments(self.fitted)
         if self.signals:
             fit = f"; elastic coordinates by ideal strain gauges ({self._places})"
             measured = f"the controller measures {', '.join(self.signals)} exactly, without noise"
@@ -141,6 +160,37 @@ def measure_signals(
     seen = ca.vertcat(*(own[k] if k in own else fitted[elastic.index(k)] for k in names))
     function = ca.Function("measure", [q, v], [seen, ca.jtimes(seen, q, v)])
     return Measurement(function=function, gauges=fit.gauges if fit else {}, signals=names)
+
+
+def measure_instruments(fitted: Instrumentation, design: Plant, truth: Plant) -> Measurement:
+    """Build the readings of instruments of a truth plant, see `Instrumentation`.
+
+    They depend on the truth plant only; its numbers are constants in them.
+    """
+    own = truth.folded if fitted.reads_torques else truth
+    q, v = ca.SX.sym("q", truth.n), ca.SX.sym("v", truth.n)
+    y = readings_at(own, fitted.readings, q, v)
+    function = ca.Function("measure", [q, v], [y, ca.SX.zeros(len(fitted.readings))])
+    state = make_measurement(design, truth)
+    return Measurement(function=function, gauges={}, fitted=fitted, state=state)
+
+
+def describe_instruments(fitted: Instrumentation) -> str:
+    """Describe the readings that a law gets, in a sentence."""
+    rates = [_differenced(one) for one in fitted.differences]
+    return "the controller reads " + "; ".join([*map(_described, fitted.readings), *rates])
+
+
+def _differenced(one: Difference) -> str:
+    T = one.time_constant
+    return f"the difference of {one.place}" + (f" filtered by {T:.3g} s" if T else "")
+
+
+def _described(one: Reading) -> str:
+    steps = f" in steps of {one.resolution:.3g}" if one.resolution else ""
+    noise = f" with noise of {one.deviation:.3g} rms" if one.deviation else ""
+    late = f", {one.late} sample{'s' * (one.late != 1)} late" if one.late else ""
+    return f"the {one.name}{steps}{noise}{late}"
 
 
 def _own_signals(truth: Plant, q: ca.SX, positions: tuple[float, ...] | None) -> dict[str, ca.SX]:

@@ -27,6 +27,7 @@ from flexctl.model.files import (
 )
 from flexctl.model.filters import Filter
 from flexctl.model.friction import Friction, friction_faults, sticking_faults
+from flexctl.model.instruments import InstrumentChoice
 from flexctl.model.law import (
     INSTRUMENTS,
     FastLoop,
@@ -101,6 +102,7 @@ __all__ = [
     "Friction",
     "FrictionCompensation",
     "Gains",
+    "InstrumentChoice",
     "Link",
     "Loop",
     "MissingOptionError",

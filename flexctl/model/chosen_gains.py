@@ -83,7 +83,8 @@ def with_values(
         sources = [key for key in values if _is_source(key, name)]
         if gains and sources:
             raise InputError(f"{gains[0]}: expected no {sources[0]} beside it, got both")
-        if name == "observer" and design.instruments and (gains or sources):
+        measured = design.ideal_instruments or design.instruments
+        if name == "observer" and measured and (gains or sources):
             table.setdefault(name, {}).setdefault("noise", {})  # its file may leave out both
         elif gains:
             _require_one_pose(table[name], gains[0])

@@ -9,8 +9,8 @@ from flexctl.model.arm import Arm
 from flexctl.model.design import Design
 from flexctl.model.law import ObserverChoice
 from flexctl.model.link import Link
-from flexctl.model.record import Faults, Unquoted, shown
-from flexctl.model.refusals import refuse
+from flexctl.model.record import NOTHING, Faults, Unquoted, shown
+from flexctl.model.refusals import nearest, refuse
 from flexctl.model.samples import load_samples
 
 _SAMPLES = 501  # of a motion that is a function
@@ -39,6 +39,7 @@ def _faults(arm: Arm, design: Design) -> Faults:
     for key, gain in gains.items():
         if len(gain) not in (1, joints):
             yield f"gains.{key}", one_or_each, gain
+    yield from _instrument_faults(arm, design)
     if design.friction_compensation and not arm.rubs:
         expected = f"no such table, as no joint of {arm.name} has friction"
         yield "friction_compensation", expected, design.friction_compensation.table()
@@ -47,10 +48,12 @@ def _faults(arm: Arm, design: Design) -> Faults:
         if one.joint is not None and one.joint not in names:
             expected = f"a joint of {arm.name} ({', '.join(names)})"
             yield f"filters[{k + 1}].joint", expected, one.joint
-    if design.instruments:
-        if "strain_gauge" in design.instruments and not any(link.flexible for link in arm.links):
+    if design.ideal_instruments or design.instruments:
+        if "strain_gauge" in design.ideal_instruments and not any(
+            link.flexible for link in arm.links
+        ):
             expected = f"no strain_gauge, as no link of {arm.name} bends"
-            yield "loop.measures", expected, design.instruments
+            yield "loop.measures", expected, design.ideal_instruments
         observer = design.observer or ObserverChoice()
         for key in ("encoder", "tachometer", "joint_encoder", "torque"):
             if len(values := getattr(observer.noise, key)) not in (1, joints):
@@ -63,6 +66,26 @@ def _faults(arm: Arm, design: Design) -> Faults:
         for i, (link, extremes) in enumerate(zip(arm.links, positions, strict=True)):
             for position in extremes:
                 yield from _position_faults(link, f"{key}[{i + 1}]", position, arm)
+
+
+def _instrument_faults(arm: Arm, design: Design) -> Faults:
+    """Yield instruments on no part of the arm."""
+    joints = {f"joint{j + 1}": link for j, link in enumerate(arm.links)}
+    lines = [f"{link.name}.{plane}" for link in arm.links for plane in link.EI]
+    springs = [name for name, link in joints.items() if link.flexible_joint]
+    for k, one in enumerate(design.instruments):
+        key = f"instruments[{k + 1}]"
+        if one.joint is not None and one.joint not in joints:
+            expected = f"a joint of {arm.name} ({nearest(one.joint, list(joints))})"
+            yield f"{key}.joint", expected, one.joint
+        if one.at_line and not lines:
+            yield f"{key}.kind", f"none of a line, as no link of {arm.name} bends", one.kind
+        if one.line is not None and one.line not in lines:
+            yield f"{key}.line", f"a line of {arm.name} ({nearest(one.line, lines)})", one.line
+        if one.kind == "torque" and not (one.joint in springs if one.joint else springs):
+            where = f"{one.joint} of {arm.name}" if one.joint else f"any joint of {arm.name}"
+            expected = f"a flexible joint, as {where} has no spring whose torque could be read"
+            yield f"{key}.joint", expected, one.joint or NOTHING
 
 
 def _positions(design: Design) -> Iterator[tuple[str, list[tuple[float, ...]]]]:

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Lt, MinLen
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, Strict, model_validator
 
 from flexctl.errors import InputError
 from flexctl.model.filters import Filter
+from flexctl.model.instruments import InstrumentChoice, instrument_faults
 from flexctl.model.law import (
     INSTRUMENTS,
     STATE,
@@ -38,6 +39,7 @@ from flexctl.model.record import (
     Record,
     RefusalError,
     Text,
+    Unquoted,
     one_of,
 )
 from flexctl.model.shaper_choice import Shaper
@@ -55,6 +57,7 @@ _WITHOUT_OBSERVER = {
     "joint-pd": _BY_ENCODERS,
     "computed-torque": _BY_ENCODERS,
 }
+_WITHOUT_INSTRUMENTS = (*_OPEN, "state-space")
 _IN_MEMORY = "motion"  # kind of a reference that is a function, which no file can hold
 REFERENCES = ("cycloid", "quintic", "setpoint", "csv", "spin-up", "bang-bang")
 _KEYS = {  # of a reference by its kind: required ones, optional ones
@@ -66,6 +69,11 @@ _KEYS = {  # of a reference by its kind: required ones, optional ones
     "bang-bang": (("from", "duration"), ("to", "torque")),
     _IN_MEMORY: (("from", "to", "motion"), ("duration",)),
 }
+
+
+def _whole(value: object) -> object:
+    """Read a number such as 3.0, as a sweep varies it, as a whole one."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _known_kind(value: object) -> object:
@@ -89,6 +97,7 @@ def _motion_in_memory(value: object) -> object:
     return value
 
 
+Seed = Annotated[int, Strict(), Ge(0), BeforeValidator(_whole)]
 FeedForward = Literal["position", "rate", "acceleration"]
 ReferenceKind = Annotated[Text, BeforeValidator(_known_kind)]
 Method = Annotated[Text, BeforeValidator(_known_method)]
@@ -197,7 +206,8 @@ class Loop(Record):
     inputs held over a sample, or by "tustin", exact at the frequency `prewarp` [rad/s] if given.
     `duration` None: end of the reference and 0.5 s.
     `strain_gauges` stand at these fractions x/l of every elastic line. `measures` is the state, or
-    the instruments from which an observer estimates it.
+    the ideal instruments from which an observer estimates it. A sampled law gives torques in steps
+    of `torque_resolution` [N m or N], 0: any. `seed` is that of the noise of instruments in runs.
     """
 
     measures: Measures = STATE
@@ -208,6 +218,8 @@ class Loop(Record):
     duration: Positive | None = None
     settle_within: Positive = 1e-4
     strain_gauges: Annotated[tuple[Inside, ...], MinLen(1)] | None = None
+    torque_resolution: NonNegative = 0.0
+    seed: Seed = 0
 
     @property
     def nyquist(self) -> float:
@@ -215,7 +227,7 @@ class Loop(Record):
         return pi / self.sample_time if self.sample_time else float("inf")
 
     def _faults(self) -> Faults:
-        for key in ("delay", "prewarp"):
+        for key in ("delay", "prewarp", "torque_resolution"):
             if getattr(self, key) and not self.sample_time:
                 yield "sample_time", f"more than 0, as there is a {key}", 0
         if self.discretisation == "tustin" and not self.sample_time:
@@ -257,6 +269,9 @@ class Design(FileRecord):
         Of the joint loop, per joint: `Gp`, `Gv`, `Gi`, in the units of the method (see `Gains`).
     second_loop, slow_loop, fast_loop, observer, friction_compensation, state_space, options
         Further parts of the law; None, or empty, where it has none.
+    instruments
+        What a sampled law reads, with resolution, noise and delay; empty where `loop.measures` says
+        what it measures.
     filters
         Filters in series between the law and the limits of its torques, the first one first.
     loop
@@ -288,6 +303,7 @@ class Design(FileRecord):
     friction_compensation: FrictionCompensation | None = None
     state_space: StateSpace | None = None
     options: OptionTable = Options()  # of a method of an installed package
+    instruments: tuple[InstrumentChoice, ...] = ()
     filters: tuple[Filter, ...] = ()
     loop: Loop = Loop()
     tune: TuneChoice | None = None
@@ -319,8 +335,8 @@ class Design(FileRecord):
         return self.method in _OPEN
 
     @property
-    def instruments(self) -> tuple[str, ...]:
-        """Instruments that replace the measured state; empty where the state is measured."""
+    def ideal_instruments(self) -> tuple[str, ...]:
+        """Ideal instruments that replace the measured state; empty where the state is measured."""
         return () if self.loop.measures == STATE else tuple(self.loop.measures)
 
     @property
@@ -380,7 +396,7 @@ class Design(FileRecord):
         yield from self._prescribed_faults() if self.method == PRESCRIBED else ()
         yield from self._gain_faults()
         yield from self._state_space_faults()
-        yield from self._observer_faults() if self.instruments else self._without_observer()
+        yield from self._instrument_faults()
         yield from self._second_loop_faults()
         yield from self._composite_faults()
         yield from self._compensation_faults()
@@ -435,24 +451,43 @@ class Design(FileRecord):
             expected = f"{own.sample_time:g}, as state_space.sample_time, or no such key"
             yield "loop.sample_time", expected, period
 
-    def _without_observer(self) -> Faults:
-        if self.observer is not None:
+    def _instrument_faults(self) -> Faults:
+        if self.instruments:
+            yield from self._sampled_instrument_faults()
+        elif self.ideal_instruments:
+            yield from self._ideal_instrument_faults()
+        elif self.observer is not None:
             yield "observer", 'no such table, as loop.measures is "state"', self.observer.table()
 
-    def _observer_faults(self) -> Faults:
+    def _sampled_instrument_faults(self) -> Faults:
+        """Yield what does not go with [[instruments]], and what does not fit together in them."""
+        if self.method in _WITHOUT_INSTRUMENTS:
+            expected = f"no such table, as method {self.method} {_WITHOUT_OBSERVER[self.method]}"
+            yield "instruments", expected, Unquoted("some")
+        for key in ("measures", "strain_gauges"):
+            if key in self.loop.model_fields_set:
+                expected = "no such key beside instruments, which say what is measured"
+                yield f"loop.{key}", expected, getattr(self.loop, key)
+        if not self.loop.sample_time:
+            yield "loop.sample_time", "more than 0, as instruments are read in samples", 0
+        noise = (self.observer or ObserverChoice()).noise.table()
+        for name in INSTRUMENTS:
+            if name in noise:
+                expected = "no such key beside instruments, which have their own noise"
+                yield f"observer.noise.{name}", expected, noise[name]
+        yield from instrument_faults(self.instruments, self.loop.sample_time)
+
+    def _ideal_instrument_faults(self) -> Faults:
         """Yield instruments that the method cannot use, and noise of those that are absent."""
         if self.method in _WITHOUT_OBSERVER:
             expected = f'"{STATE}", as method {self.method} {_WITHOUT_OBSERVER[self.method]}'
-            yield "loop.measures", expected, self.instruments
-        if self.loop.sample_time:
-            why = "as there is an observer (sampled, its states would be summed by Euler's rule)"
-            yield "loop.sample_time", f"0, {why}", self.loop.sample_time
+            yield "loop.measures", expected, self.ideal_instruments
         gauges, noise = self.loop.strain_gauges, (self.observer or ObserverChoice()).noise.table()
-        if gauges is not None and "strain_gauge" not in self.instruments:
+        if gauges is not None and "strain_gauge" not in self.ideal_instruments:
             expected = "no such key, as loop.measures does not name strain_gauge"
             yield "loop.strain_gauges", expected, gauges
         for name in INSTRUMENTS:
-            if name in noise and name not in self.instruments:
+            if name in noise and name not in self.ideal_instruments:
                 expected = "no such key, as loop.measures does not name it"
                 yield f"observer.noise.{name}", expected, noise[name]
 

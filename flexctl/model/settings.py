@@ -35,6 +35,7 @@ DESIGN_TABLES = (
     "options",
     "state_space",
     "filters",
+    "instruments",
 )
 """Tables of a design file, whose numbers may be varied like those of an arm."""
 

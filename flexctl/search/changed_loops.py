@@ -67,7 +67,7 @@ def over_damping(case: Case) -> Variants:
     damped = case.changed(lambda arm: with_damping(arm, _SOME)).close()
     truth = "truth." if case.unknown_damping else ""
     keys = [f"{truth}{link.name}.damping_ratio" for link in damped.truth.arm.links if link.flexible]
-    still = not (design.second_loop or design.fast_loop or design.instruments)
+    still = not (design.second_loop or design.fast_loop or damped.controller.observer)
     poses = judged_poses(damped, case.n_path)
     return at_poses(lambda ratio: damped.at(dict.fromkeys(keys, ratio)), poses, still=still)
 

@@ -57,7 +57,7 @@ class _Event(ct.Structure):
 
 class _Problem(ct.Structure):
     _fields_ = (
-        *_fields(_int, "method n m n_z held n_hat n_own n_lines n_b n_s"),
+        *_fields(_int, "method n m n_z held n_hat n_own n_lines n_b n_s n_noise noise_row"),
         *_fields(_Function, "balance forward_dynamics momentum terms power"),
         *_fields(_Function, "bristles sliding deflections reference law law_jacobian"),
         *_fields(_double, "rtol atol_q atol_v fixed_step sample_time steepest"),
@@ -66,7 +66,7 @@ class _Problem(ct.Structure):
         *_fields(_doubles, "sample_times limit"),
         ("drives", ct.POINTER(_int)),
         ("sticking", ct.POINTER(_int)),
-        *_fields(_doubles, "lowest highest"),
+        *_fields(_doubles, "lowest highest noise"),
     )
 
 
@@ -218,10 +218,11 @@ def _run(
     inputs = (
         [one.torque_limit for one in loops],
         *zip(*(one.valid_range for one in loops), strict=True),
+        [one.noise.ravel() for one in group],
         *([one.start[k] for one in group] for k in (0, 1, 3, 2)),
     )
     arrays = [_beside(values) for values in inputs]
-    limit, lowest, highest, *initial = (values.ctypes.data_as(_doubles) for values in arrays)
+    limit, lowest, highest, noise, *initial = (values.ctypes.data_as(_doubles) for values in arrays)
     sample_times = np.ascontiguousarray(given.times, dtype=float)
     sticking = sticking_rows(loop)
     problem = _Problem(
@@ -244,6 +245,7 @@ def _run(
         sticking=(_int * len(sticking))(*sticking),
         lowest=lowest,
         highest=highest,
+        noise=noise,
     )
     memory = _load_driver(driver).flexctl_simulate(
         ct.byref(problem), *initial, _double(tolerance.first_step), ct.byref(result)
@@ -280,11 +282,13 @@ def _sizes(loop: ClosedLoop) -> dict[str, int]:
         "n": loop.truth.n,
         "m": loop.truth.m,
         "n_z": loop.controller.n_state,
-        "n_hat": loop.controller.n_estimated,
+        "n_hat": loop.controller.n_estimated if loop.controller.moves_fast else 0,
         "n_own": loop.controller.n_own if loop.controller.moves_fast else 0,
         "n_lines": len(loop.truth.lines),
         "n_b": n_bristles(loop),
         "n_s": len(sticking_rows(loop)),
+        "n_noise": loop.controller.noise_rows.stop - loop.controller.noise_rows.start,
+        "noise_row": loop.controller.noise_rows.start,
     }
 
 

@@ -392,6 +392,8 @@ static void handle_event(state_t *s, const event_t *e) {
   const casadi_int m = s->m;
   s->phase = all_lanes(e->phase);
   if (e->kind == 1) {
+    const casadi_int w = s->p->n_noise;
+    memcpy(s->y0 + 2 * s->n + s->p->noise_row, s->p->noise + e->index * w, w * sizeof(real));
     evaluate_reference(s, e->time);
     evaluate_law(s, s->y0, s->samples + e->index * m);
     for (casadi_int i = 0; i < s->n_z; i++) s->y0[2 * s->n + i] += s->p->sample_time * s->z_rate[i];

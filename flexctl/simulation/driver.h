@@ -48,6 +48,7 @@ typedef struct {
   casadi_int n_lines;            /* elastic lines */
   casadi_int n_b;                /* bristles of friction, with esdirk only */
   casadi_int n_s;                /* joints that slip and stick by events, with esdirk only */
+  casadi_int n_noise, noise_row; /* noisy readings, and the first of their rows in z */
   function_t balance;            /* (q, v, a, tau) -> M a + n - B tau */
   function_t forward;            /* (q, v, tau) -> a */
   function_t momentum;           /* (q, v, tau) -> dT/dv, d(T - V)/dq - D v - f + B tau */
@@ -70,6 +71,7 @@ typedef struct {
   const casadi_int *drives;      /* (m,) coordinate on which each torque acts */
   const casadi_int *sticking;    /* (n_s,) coordinates of the joints that slip and stick */
   const real *lowest, *highest;  /* (n,) coordinates between which the model holds */
+  const real *noise;             /* (n_noise, samples of the law) */
 } problem_t;
 
 typedef struct {

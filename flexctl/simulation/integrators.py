@@ -92,7 +92,8 @@ class Tolerance:
 class InitialValueProblem:
     """A run to be integrated: a closed loop between its events, sampled at `times` (N,) [s].
 
-    `start` are coordinates, rates (n,), torques (m,) and states of the law (n_z,).
+    `start` are coordinates, rates (n,), torques (m,) and states of the law (n_z,); `noise` that of
+    its readings at every sample of the law, (., w).
     """
 
     loop: ClosedLoop
@@ -100,6 +101,7 @@ class InitialValueProblem:
     times: Array
     start: Start
     tolerance: Tolerance
+    noise: Array
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -196,16 +196,21 @@ class Stretch:
         tau, z_rate = self._call["law"](s, z, *desired, x[:n], x[n : 2 * n])
         return np.asarray(tau), np.asarray(z_rate).reshape(self.n_z)
 
-    def spans(self, events: Sequence[Event], x: Array) -> Iterator[tuple[float, float]]:
+    def spans(
+        self, events: Sequence[Event], x: Array, noise: Array
+    ) -> Iterator[tuple[float, float]]:
         """Walk the events of a run, yielding begin and end [s] of each smooth stretch.
 
-        The caller integrates the state x in place to the end of a stretch; integrals are updated
-        here.
+        The caller integrates the state x in place to the end of a stretch; states of a sampled law
+        are updated here, with the noise (., w) of its samples.
         """
         samples, z = dict[int, Array](), slice(2 * self.n, 2 * self.n + self.n_z)
+        noisy = self.loop.controller.noise_rows
         for event, following in itertools.pairwise(events):
             self.phase = event.phase
             if event.kind == SAMPLE:
+                if len(noise):
+                    x[z][noisy] = noise[event.index]
                 samples[event.index], z_rate = self.law(event.time, x)
                 x[z] += (self.loop.controller.sample_time or 0.0) * z_rate
             elif event.kind == APPLY:

@@ -74,7 +74,7 @@ def _run(
     steps = evaluations = 0
     if why := stretch.why_beyond(x):
         return RunFailure(time=given.events[0].time, why=why)
-    for begin, end in stretch.spans(given.events, x):
+    for begin, end in stretch.spans(given.events, x, given.noise):
         solved = solve(begin, end, x, evaluations)
         if isinstance(solved, RunFailure):
             return solved

@@ -33,6 +33,7 @@ from flexctl.simulation.integrators import (
     Tolerance,
     check_integration,
 )
+from flexctl.simulation.noise import draw_noise
 from flexctl.simulation.right_hand_side import Stretch, evaluate_columns, n_bristles
 from flexctl.simulation.scipy_sundials import run_multistep, run_scipy
 from flexctl.simulation.step_size import (
@@ -146,7 +147,12 @@ def pose(
     columns = [begin[k][:, None] for k in (0, 1, 3)]
     _require_finite_torques(loop, events, np.zeros(1), *columns)
     return InitialValueProblem(
-        loop=loop, events=events, times=times, start=begin, tolerance=tolerance
+        loop=loop,
+        events=events,
+        times=times,
+        start=begin,
+        tolerance=tolerance,
+        noise=draw_noise(loop.controller, events),
     )
 
 

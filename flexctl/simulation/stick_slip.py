@@ -178,7 +178,7 @@ def run_with_events(given: InitialValueProblem, name: str) -> Run | RunFailure:
     counts = _Counts()
     if why := stretch.why_beyond(x):
         return RunFailure(time=given.events[0].time, why=why)
-    for begin, end in stretch.spans(given.events, x):
+    for begin, end in stretch.spans(given.events, x, given.noise):
         contact.release(begin, x)
         failure = _integrate(contact, signals, x, (begin, end), options, counts, given)
         if failure:

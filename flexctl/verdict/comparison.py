@@ -15,6 +15,7 @@ from flexctl import checks
 from flexctl.control import (
     Controller,
     ReferenceMotion,
+    collocated_instruments,
     design_controller,
     design_on,
     gains_used,
@@ -200,7 +201,7 @@ def _stiffest(designs: Sequence[Design]) -> Design:
 
 
 def baseline_design(arm: Arm, design: Design, basis: BasisChoice | None = None) -> Design:
-    """Return a baseline joint PD loop with the bandwidth of another design.
+    """Return a baseline joint PD loop with the bandwidth of another design, and its instruments.
 
     Its gains are that design's Gp and Gv times the diagonal of the rigid arm's mass matrix at the
     final pose, in commands (a joint-pd design keeps its own); for a design without gains Gp = w^2
@@ -214,12 +215,14 @@ def baseline_design(arm: Arm, design: Design, basis: BasisChoice | None = None) 
     scale = np.ones(m) if design.method == BASELINE else inertia / plant.torque_per_command
     Gp, Gv = (design.gains.Gp, design.gains.Gv) if design.gains else _half_the_first(plant, design)
     others = ("second_loop", "slow_loop", "fast_loop", "observer", "state_space", "options")
-    others += ("friction_compensation",)
-    table = {k: part for k, part in design.table().items() if k not in (*others, "expect")}
+    others += ("friction_compensation", "instruments", "expect")
+    table = {k: part for k, part in design.table().items() if k not in others}
     table.get("loop", {}).pop("measures", None)
     if design.reference.shaper:
         shaper = _shaper_in_numbers(plant, design)
         table["reference"] = table["reference"] | {"shaper": shaper}
+    if instruments := collocated_instruments(plant, design):
+        table["instruments"] = [one.table() for one in instruments]
     table |= {
         "summary": "Collocated joint PD, gravity fed forward",
         "source": "flexctl",

@@ -15,9 +15,10 @@ import scipy.linalg
 
 from flexctl import checks
 from flexctl.checks import Array
-from flexctl.control import disturbance
+from flexctl.control import SampledObserver, disturbance
 from flexctl.errors import ComputationError
 from flexctl.loop import ClosedLoop, LinearLoop, one_sample
+from flexctl.model import Noise
 from flexctl.records import Summary
 
 _RESIDUAL = 1e-6  # relative, of a Lyapunov equation that counts as solved
@@ -134,13 +135,20 @@ def noise_levels(loop: ClosedLoop, linear: LinearLoop) -> NoiseLevels | None:
 
 
 def observer_noise(loop: ClosedLoop, linear: LinearLoop) -> NoiseInputs | None:
-    """Noise that a design with an observer states; None where it states none.
+    """Noise that a design with an observer or with instruments states; None where it states none.
+
+    Instruments of a sampled law have their own noise, with that of rounding; disturbances of the
+    arm are those that the observer's table states.
 
     An integral of measured positions takes the noise of the first instrument that reads them.
     """
     observer, choice = loop.controller.observer, loop.controller.design.observer
+    if loop.controller.fitted:
+        return _instrument_noise(loop, linear)
     if observer is None or choice is None or "noise" not in choice.model_fields_set:
         return None
+    if isinstance(observer, SampledObserver):
+        return _sampled_noise(loop, linear, observer, choice.noise)
     read, gain = observer.instruments, observer.gain
     n_i = len(linear.F) - len(gain)
     by_z = np.vstack([np.zeros((n_i, len(read.names))), gain])
@@ -155,6 +163,40 @@ def observer_noise(loop: ClosedLoop, linear: LinearLoop) -> NoiseInputs | None:
         V=read.V,
         by_tau=np.zeros((len(linear.K), len(read.names))),
         by_z=by_z,
+    )
+
+
+def _instrument_noise(loop: ClosedLoop, linear: LinearLoop) -> NoiseInputs | None:
+    """Noise of the readings that a sampled law gets, and what its observer states of the arm."""
+    fitted, choice = loop.controller.fitted, loop.controller.design.observer
+    stated = loop.controller.observer and choice and "noise" in choice.model_fields_set
+    process = np.zeros((linear.feedback.shape[1], 0))
+    if stated and choice:
+        process = disturbance(loop.truth, linear.plant, choice.noise)
+    variance = {one.name: one.variance for one in fitted.readings} if fitted else {}
+    read, T = linear.signals, linear.sample_time or 0.0
+    V = np.diag([T * variance.get(name, 0.0) for name in read.names])
+    if not V.any() and not process.size:
+        return None
+    return NoiseInputs(process=process, V=V, by_tau=read.by_tau, by_z=read.by_z)
+
+
+def _sampled_noise(
+    loop: ClosedLoop, linear: LinearLoop, observer: SampledObserver, noise: Noise
+) -> NoiseInputs:
+    """Noise of ideal instruments that a sampled observer reads: of single states that are measured.
+
+    A reading enters where the state that it is enters the law.
+    """
+    read, states = observer.readings, loop.controller.plant.coordinates
+    states = (*states, *(f"{name}.rate" for name in states))
+    known = {name: k for k, name in enumerate(linear.signals.names)}
+    columns = [known[states[int(row.argmax())]] for row in read.C]
+    return NoiseInputs(
+        process=disturbance(loop.truth, linear.plant, noise),
+        V=observer.sample_time * read.variance,
+        by_tau=linear.signals.by_tau[:, columns],
+        by_z=linear.signals.by_z[:, columns],
     )
 
 

@@ -256,9 +256,7 @@ DESIGN_CASES = [
     (
         '"state"',
         '["encoder"]',
-        "loop.sample_time: expected 0, as there is an observer (sampled, its "
-        "states would be summed "
-        "by Euler's rule), got 0.001",
+        "loop.strain_gauges: expected no such key, as loop.measures does not name strain_gauge",
     ),
     (
         "[loop]",

@@ -1,6 +1,13 @@
 """Linear loops with uncertain parameters: exact margins and bounds, independent of any arm."""
 
-from flexctl.robustness.lft.controller_lft import ControllerLFT, ErrorGroup, Law, factor, factor_law
+from flexctl.robustness.lft.controller_lft import (
+    ControllerLFT,
+    ErrorGroup,
+    Law,
+    close_inside,
+    factor,
+    factor_law,
+)
 from flexctl.robustness.lft.crossings import RealCrossing
 from flexctl.robustness.lft.deadline import ENDLESS, Deadline
 from flexctl.robustness.lft.mu_bounds import MuBounds, find_mu_bounds
@@ -36,6 +43,7 @@ __all__ = [
     "WorstCase",
     "axis_tolerance",
     "bilinear",
+    "close_inside",
     "connected",
     "eigenvalue_sensitivities",
     "factor",

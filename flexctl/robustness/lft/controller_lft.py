@@ -118,6 +118,23 @@ def factor_law(J: Law, groups: Sequence[ErrorGroup]) -> ControllerLFT:
     return form
 
 
+def close_inside(form: ControllerLFT, J_0: Array, count: int) -> ControllerLFT:
+    """Close a form whose last `count` rows are the values of its last `count` columns.
+
+    With J = [J_yx J_yi; J_ix J_ii] and i = J_ix x + J_ii i + P_i w inside, i is eliminated from the
+    outputs and from what the channels w see. J_0 are the derivatives without errors.
+    """
+    rows, columns = (size - count for size in J_0.shape)
+    back = np.linalg.inv(np.eye(count) - J_0[rows:, columns:])
+    sees, enters = form.Q[:, columns:] @ back, back @ form.P[rows:]
+    return ControllerLFT(
+        P=form.P[:rows] + J_0[:rows, columns:] @ enters,
+        Q=form.Q[:, :columns] + sees @ J_0[rows:, :columns],
+        D=form.D + form.Q[:, columns:] @ enters,
+        sizes=form.sizes,
+    )
+
+
 def errors_of(J: Law, groups: Sequence[ErrorGroup], delta: Sequence[float]) -> Array:
     """Errors of all parts (p,) where each group has its own delta."""
     errors = np.zeros(J.parts)

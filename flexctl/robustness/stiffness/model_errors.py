@@ -10,6 +10,7 @@ of the arm that the controller does not know, of the payload and of the damping,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -19,6 +20,7 @@ import scipy.linalg
 from numpy.typing import ArrayLike
 
 from flexctl.checks import Array
+from flexctl.control import Recipe
 from flexctl.errors import InputError
 from flexctl.loop import (
     ClosedLoop,
@@ -37,6 +39,7 @@ from flexctl.robustness.lft import (
     Parameter,
     UncertainLoop,
     bilinear,
+    close_inside,
     factor,
     factor_law,
 )
@@ -113,6 +116,7 @@ class RestingLaw:
         self._plant = linear.plant if linear else None
         self.parts = len(loop.controller.plant.stiffness_parts)
         self._jacobian = _jacobian_of(loop.controller.without_limits.function)
+        self._inside = np.zeros(0)  # values of what an expanded law has as states in addition
         self._seen = loop.measurement.read(self._rest.q, np.zeros(loop.truth.n))[0]
 
     def __call__(self, errors: ArrayLike) -> Array:
@@ -123,9 +127,44 @@ class RestingLaw:
         loop = self._loop.under_errors(*np.atleast_1d(errors))
         rest = set_integrals(loop, self._rest, self._second_loop_weight)
         numbers = loop.controller.without_limits.numbers
-        at = [self._second_loop_weight, rest.z, rest.desired, self._seen]
+        z = np.concatenate([rest.z, self._inside])
+        at = [self._second_loop_weight, z, rest.desired, self._seen]
         at += [numbers] if len(numbers) else []
         return np.asarray(self._jacobian(*at))
+
+    def form(self, groups: Sequence[ErrorGroup]) -> ControllerLFT:
+        """Find the linear fractional form of J over the errors of groups.
+
+        That of a sampled observer is found with its torques and the rates of its plant as states in
+        addition, and then closed.
+        """
+        expanded = self._loop.controller.expanded
+        if expanded is None:
+            return factor_law(self, groups)
+        law, plant = copy(self), self._loop.controller.plant
+        function = expanded.function(plant) if isinstance(expanded, Recipe) else expanded
+        law._jacobian = _jacobian_of(function)
+        count = function.numel_in(1) - len(self._rest.z)
+        law._inside = self._values_inside(function, count)
+        return close_inside(factor_law(law, groups), law(np.zeros(law.parts)), count)
+
+    def _values_inside(self, law: ca.Function, count: int) -> Array:
+        """Values (count,) of the last states of an expanded law at rest.
+
+        Each depends on those before it, so that at most `count` substitutions give them.
+        """
+        m, rest = self._loop.truth.m, self._rest
+        numbers = self._loop.controller.without_limits.numbers
+        last, still = [numbers] if len(numbers) else [], np.zeros(m)
+        inside = np.zeros(count)
+        for _ in range(count):
+            z = np.concatenate([rest.z, inside])
+            known = [self._second_loop_weight, z, rest.desired, still, still, self._seen]
+            values = np.array(law(*known, np.zeros_like(self._seen), *last)[1]).ravel()
+            before, inside = inside, values[len(rest.z) :]
+            if np.allclose(inside, before, rtol=1e-14, atol=0):
+                break
+        return inside
 
     def linear(self, errors: ArrayLike = 0.0) -> LinearLoop:
         """Linearise the loop with errors of its law, none by default, at that equilibrium."""
@@ -158,7 +197,7 @@ def pull_out_of(
 
     `law` without errors must be that of `linear`; `loop` only gives its measurement and names.
     """
-    form = factor_law(law, groups)
+    form = law.form(groups) if isinstance(law, RestingLaw) else factor_law(law, groups)
     parameters = tuple(
         Parameter(
             name=group.name,
@@ -205,7 +244,7 @@ def one_error_in_modes(
     """
     law = RestingLaw(loop, joints, second_loop_weight, linear)
     linear = linear or law.linear()
-    form = factor_law(law, all_together(loop.controller.plant))
+    form = law.form(all_together(loop.controller.plant))
     own, by_state = linear.in_modes, loop.measurement.derivative(linear.plant.q0)
     (seen, n), N = by_state.shape, len(own.A)
     V = np.zeros((len(form.Q), N))

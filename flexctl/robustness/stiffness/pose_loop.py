@@ -49,6 +49,7 @@ from flexctl.robustness.stiffness.record import (
 _N_LOCUS = 81
 _WIDEST = 3.0  # largest error of a locus, whatever the interval
 _LOWEST = -0.95  # lowest error of a locus
+_VANISHED = 1e-12  # distance from -1 below which a state lasts no sample
 _SMALLEST = 1e-4  # smallest |error| of a locus beside 0
 
 
@@ -263,6 +264,8 @@ class PoseLoop:
             return self.family.rates()
         values, rates = eigenvalue_sensitivities(self.loop)
         if self.loop.sample_time:
+            lasting = np.abs(1 - values**2) > _VANISHED  # a multiplier of 0 is at -1
+            values, rates = values[lasting], rates[lasting]
             rates = 2 * rates / (self.loop.sample_time * (1 - values**2))
         own = self.loop.in_time(values)
         return mode_rates(own, rates, lambda k: self.names.name(self.loop.A, complex(values[k])))

@@ -201,7 +201,7 @@ def _numbers_below(design: Design, key: str) -> list[str]:
     """Keys of the numbers and arrays of a table that can be tuned; the key itself of a number."""
     value = design_value(design, key)
     if isinstance(value, Mapping):
-        unread = [one for one in INSTRUMENTS if one not in design.instruments]
+        unread = [one for one in INSTRUMENTS if one not in design.ideal_instruments]
         left_out = (*_NOT_TUNED, *(unread if key == "observer.noise" else ()))
         names = [name for name in value if name not in left_out]
         return [own for name in names for own in _numbers_below(design, f"{key}.{name}")]

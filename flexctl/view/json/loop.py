@@ -69,8 +69,22 @@ def _law(controller: Controller) -> dict[str, Any]:
         "actuators": controller.plant.joints,
         "command_units": command_units(controller.plant.arm),
         **attributes(controller, "measured n_state sample_time delay duration torque_limit"),
+        **_instruments(controller),
         "gains": gains_used(controller),
         "assumptions": controller.assumptions,
+    }
+
+
+def _instruments(controller: Controller) -> dict[str, Any]:
+    """Write the readings of a law that has instruments, and the seed of their noise."""
+    if controller.fitted is None:
+        return {}
+    names = "name kind place xi late deviation resolution"
+    differences = [attributes(one, "place time_constant") for one in controller.fitted.differences]
+    return {
+        "instruments": [attributes(one, names) for one in controller.fitted.readings],
+        "differences": differences,
+        "seed": controller.design.loop.seed,
     }
 
 

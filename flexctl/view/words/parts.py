@@ -59,10 +59,11 @@ def controller_words(controller: Controller) -> str:
     states = f"{controller.n_state} {'state' if controller.n_state == 1 else 'states'}"
     design, plant = controller.design, controller.plant
     timing = _timing(controller.sample_time, controller.delay)
+    reads = f" It reads the {listed(controller.fitted.names)}." if controller.fitted else ""
     return (
         f"{design.name}: method {design.method} for {plant.arm.name}, designed on "
         f"{per_link(plant.basis)}. Its law has {states} and is {timing}; a run lasts "
-        f"{controller.duration:g} s."
+        f"{controller.duration:g} s.{reads}"
     )
 
 

@@ -1,0 +1,234 @@
+"""The law of a method with what the design measures: the state, or instruments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import casadi as ca
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.control.laws import LawParts, Recipe
+from flexctl.control.observer import Observer, design_observer, observed_law
+from flexctl.control.readings import (
+    Instrumentation,
+    Reading,
+    fit_instruments,
+    places_without_encoder,
+    readings_at,
+)
+from flexctl.control.reference import ReferenceMotion
+from flexctl.control.sampled_law import ObservedStates, direct_law, observed_sampled_law
+from flexctl.control.sampled_observer import (
+    LateReadings,
+    SampledObserver,
+    design_sampled_observer,
+)
+from flexctl.control.saturation import torque_limits
+from flexctl.control.sensors import assemble_instruments
+from flexctl.errors import InputError
+from flexctl.model import Design, ObserverChoice, Unquoted, refuse
+from flexctl.plant import Plant
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedLaw:
+    """A law with its instruments.
+
+    Attributes
+    ----------
+    parts
+        The law as it is run.
+    unlimited
+        The same without torque limits and rounding, if it has them; else None.
+    expanded
+        The latter of a sampled observer with its torques and rates as states, see
+        `observed_sampled_law`; else None.
+    observer
+        The observer that gives it the state; None without one.
+    fitted
+        Instruments that it reads in samples; None where what it measures is ideal.
+    """
+
+    parts: LawParts
+    unlimited: LawParts | None = None
+    expanded: LawParts | None = None
+    observer: Observer | SampledObserver | None = None
+    fitted: Instrumentation | None = None
+
+
+def fit_law(plant: Plant, design: Design, reference: ReferenceMotion, parts: LawParts) -> FittedLaw:
+    """Give a law of measured q, v (n,) what the design measures.
+
+    Raises
+    ------
+    InputError
+        When an instrument is missing, or one is not needed.
+    DesignError
+        When there is no such observer.
+    """
+    if design.instruments:
+        return _instrumented(plant, design, reference, parts)
+    if not design.ideal_instruments:
+        return FittedLaw(parts=parts)
+    if design.loop.sample_time:
+        readings = _ideal_readings(plant, design, reference)
+        observer = design_sampled_observer(plant.nominal, design, reference, readings)
+        return _observed(plant, design, parts, observer, None)
+    observer, limits = design_observer(plant.nominal, design, reference), torque_limits(plant.arm)
+    unlimited = None
+    if np.isfinite(limits).any():
+        unlimited = observed_law(plant, parts, observer, np.full(plant.m, np.inf))
+    observed = observed_law(plant, parts, observer, limits)
+    return FittedLaw(parts=observed, unlimited=unlimited, observer=observer)
+
+
+def _instrumented(
+    plant: Plant, design: Design, reference: ReferenceMotion, parts: LawParts
+) -> FittedLaw:
+    """Read instruments directly where they give all that the law uses, else by an observer."""
+    if missing := places_without_encoder(plant, design):
+        expected = f"an encoder of {missing[0]}, whose difference is asked for"
+        raise refuse(design.label, "instruments", expected=expected, got=Unquoted("none"))
+    fitted, needs = fit_instruments(plant, design), _needs(plant, parts)
+    lacking = list(_lacking(fitted, needs))
+    drives = {plant.coordinates[row] for row in plant.drives}
+    collocated = needs[0] | needs[1] <= drives
+    if design.observer is None and (collocated or not lacking):
+        _require_fitting(design, fitted, needs, lacking)
+        unlimited = None
+        if any(one.resolution for one in fitted.readings):
+            unlimited = direct_law(plant, parts, fitted, rounded=False)
+        read = direct_law(plant, parts, fitted, rounded=True)
+        return FittedLaw(parts=read, unlimited=unlimited, fitted=fitted)
+    readings = _late_readings(plant, design, reference, fitted)
+    observer = design_sampled_observer(plant.nominal, design, reference, readings)
+    return _observed(plant, design, parts, observer, fitted)
+
+
+def _observed(
+    plant: Plant,
+    design: Design,
+    parts: LawParts,
+    observer: SampledObserver,
+    fitted: Instrumentation | None,
+) -> FittedLaw:
+    limits, resolution = torque_limits(plant.arm), design.loop.torque_resolution
+    states = ObservedStates(observer=observer, fitted=fitted, delay=design.loop.delay, m=plant.m)
+    law = observed_sampled_law(plant, parts, states, limits, resolution, rounded=True)
+    none, steps = np.full(plant.m, np.inf), bool(resolution)
+    steps |= any(one.resolution for one in (fitted.readings if fitted else ()))
+    plain = partial(observed_sampled_law, plant, parts, states, none, 0.0, rounded=False)
+    return FittedLaw(
+        parts=law,
+        unlimited=plain() if steps or np.isfinite(limits).any() else None,
+        expanded=plain(expanded=True),
+        observer=observer,
+        fitted=fitted,
+    )
+
+
+_Needs = tuple[set[str], set[str]]  # coordinates whose position, and whose rate, a law reads
+
+
+def _needs(plant: Plant, parts: LawParts) -> _Needs:
+    law = parts.law.function(plant) if isinstance(parts.law, Recipe) else parts.law
+    read = []
+    for column in (5, 6):
+        entries = [law.jac_sparsity(row, column).get_triplet()[1] for row in (0, 1)]
+        read.append({plant.coordinates[k] for own in entries for k in own})
+    return read[0], read[1]
+
+
+def _lacking(fitted: Instrumentation, needs: _Needs) -> Iterator[tuple[str, str]]:
+    """Yield what a law reads and no instrument gives: the instrument, and its coordinate."""
+    for place in sorted(needs[0] - set(fitted.at("encoder"))):
+        yield "an encoder", place
+    rates = set(fitted.at("tachometer")) | {one.place for one in fitted.differences}
+    for place in sorted(needs[1] - rates):
+        yield "a tachometer or a difference", place
+
+
+def _require_fitting(
+    design: Design,
+    fitted: Instrumentation,
+    needs: _Needs,
+    lacking: list[tuple[str, str]],
+) -> None:
+    """Refuse instruments that are missing, read by nothing, or give the same rate twice."""
+    for what, place in lacking:
+        expected = f"{what} of {place}, which method {design.method} reads"
+        raise refuse(design.label, "instruments", expected=expected, got=Unquoted("none"))
+    twice = {one.place for one in fitted.differences} & set(fitted.at("tachometer"))
+    for place in sorted(twice):
+        expected = f"one rate of {place}"
+        got = Unquoted("a tachometer and a difference")
+        raise refuse(design.label, "instruments", expected=expected, got=got)
+    differenced = {one.of for one in fitted.differences}
+    for k, one in enumerate(fitted.readings):
+        if k not in differenced and not _reads(one, needs):
+            raise _not_needed(design, one.name)
+    for one in fitted.differences:
+        if one.place not in needs[1]:
+            raise _not_needed(design, f"difference of {one.place}")
+
+
+def _reads(one: Reading, needs: _Needs) -> bool:
+    known = {"encoder": needs[0], "tachometer": needs[1]}
+    return one.place in known.get(one.kind, set())
+
+
+def _not_needed(design: Design, name: str) -> InputError:
+    expected = (
+        f"no {name}, as method {design.method} does not read it (with a table [observer] it would "
+        "be read by an observer)"
+    )
+    return refuse(design.label, "instruments", expected=expected, got=Unquoted("one"))
+
+
+def _late_readings(
+    plant: Plant, design: Design, reference: ReferenceMotion, fitted: Instrumentation
+) -> LateReadings:
+    """Linear readings at the final pose, for an observer; refuse those that it cannot weigh."""
+    if fitted.differences:
+        expected = "no difference, as there is an observer, which estimates rates"
+        raise refuse(design.label, "instruments", expected=expected, got=Unquoted("one"))
+    for one in fitted.readings:
+        if not one.variance:
+            expected = f"noise or a resolution above 0 of the {one.name}, by which an observer "
+            expected += "weighs readings"
+            raise refuse(design.label, "instruments", expected=expected, got=Unquoted("neither"))
+    return LateReadings(
+        names=fitted.names,
+        kinds=tuple(dict.fromkeys(one.kind for one in fitted.readings)),
+        C=_slopes(plant.nominal, fitted, reference.final),
+        variance=np.diag([one.variance for one in fitted.readings]),
+        late=tuple(one.late for one in fitted.readings),
+    )
+
+
+def _slopes(plant: Plant, fitted: Instrumentation, joints: Array) -> Array:
+    """Return dy/d[q; v] (p, 2n) of the readings at the straight arm."""
+    q, v = ca.SX.sym("q", plant.n), ca.SX.sym("v", plant.n)
+    free = plant.free_input
+    slopes = ca.jacobian(readings_at(plant, fitted.readings, q, v), ca.vertcat(q, v))
+    values = ca.Function("slopes", [q, v, *free], [ca.densify(slopes)])
+    known = [plant.numbers] if free else []
+    return np.array(values(plant.straight(joints), np.zeros(plant.n), *known))
+
+
+def _ideal_readings(plant: Plant, design: Design, reference: ReferenceMotion) -> LateReadings:
+    """Ideal instruments, read at the samples: white noise of intensity V has the variance V/T."""
+    choice = design.observer or ObserverChoice()
+    gauges = design.loop.strain_gauges
+    kinds = design.ideal_instruments
+    read = assemble_instruments(plant.nominal, kinds, choice.noise, reference.final, gauges)
+    return LateReadings(
+        names=read.names,
+        kinds=kinds,
+        C=read.C,
+        variance=read.V / design.loop.sample_time,
+        late=(0,) * len(read.names),
+    )

@@ -1,0 +1,204 @@
+"""Readings of instruments at a plant: functions of its coordinates and rates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from flexctl import checks
+from flexctl.beam import Shapes
+from flexctl.body import Body, free_length, spread
+from flexctl.checks import Array
+from flexctl.model import Design, InstrumentChoice
+from flexctl.plant import Plant
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """One reading of an instrument at a joint or a line, as a sampled law gets it.
+
+    It is that of `late` samples of the law before, with noise of standard `deviation` [unit],
+    rounded to a multiple of `resolution` [unit]; 0: not rounded.
+    """
+
+    kind: str
+    place: str  # coordinate, or line, such as "rotor1" and "link1.y"
+    late: int
+    deviation: float
+    resolution: float
+    xi: float | None = None  # of a line
+
+    def __post_init__(self) -> None:
+        checks.not_negative("deviation", self.deviation)
+        checks.not_negative("resolution", self.resolution)
+
+    @property
+    def name(self) -> str:
+        """Name in messages and figures."""
+        at = "" if self.xi is None else f" at x/l = {self.xi:g}"
+        return f"{self.kind} of {self.place}{at}"
+
+    @property
+    def variance(self) -> float:
+        """Variance [square of the unit] of noise and rounding: an error uniform in a step."""
+        return self.deviation**2 + self.resolution**2 / 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """A filtered difference of a reading, `of` its number among the readings."""
+
+    place: str
+    of: int
+    time_constant: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instrumentation:
+    """All that a sampled law reads: p readings and the differences that are formed of them."""
+
+    readings: tuple[Reading, ...]
+    differences: tuple[Difference, ...]
+    sample_time: float
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the readings (p,)."""
+        return tuple(one.name for one in self.readings)
+
+    @property
+    def noisy(self) -> tuple[int, ...]:
+        """Numbers of the readings that have noise."""
+        return tuple(k for k, one in enumerate(self.readings) if one.deviation)
+
+    @property
+    def reads_torques(self) -> bool:
+        """Whether readings depend on the stiffness of springs."""
+        return any(one.kind == "torque" for one in self.readings)
+
+    def at(self, *kinds: str) -> dict[str, int]:
+        """Numbers of the readings of some kinds by their place."""
+        return {r.place: k for k, r in enumerate(self.readings) if r.kind in kinds}
+
+
+def fit_instruments(plant: Plant, design: Design) -> Instrumentation:
+    """Fit a plant with the instruments of a design: of a joint or a line, or of each."""
+    T, readings = design.loop.sample_time, list[Reading]()
+    for choice in design.instruments:
+        if choice.kind != "difference":
+            readings += [_reading(choice, place, T) for place in _places(plant, choice)]
+    at = {one.place: k for k, one in enumerate(readings) if one.kind == "encoder"}
+    differences = [
+        Difference(place=place, of=at[place], time_constant=choice.time_constant)
+        for choice in design.instruments
+        if choice.kind == "difference"
+        for place in _places(plant, choice)
+        if place in at
+    ]
+    return Instrumentation(readings=tuple(readings), differences=tuple(differences), sample_time=T)
+
+
+def places_without_encoder(plant: Plant, design: Design) -> list[str]:
+    """Coordinates whose differences are asked for, and which no encoder reads."""
+    read = {
+        place
+        for choice in design.instruments
+        if choice.kind == "encoder"
+        for place in _places(plant, choice)
+    }
+    asked = (_places(plant, one) for one in design.instruments if one.kind == "difference")
+    return [place for places in asked for place in places if place not in read]
+
+
+def collocated_instruments(plant: Plant, design: Design) -> tuple[InstrumentChoice, ...]:
+    """Those instruments of a design that give a joint PD loop what it reads; none if they cannot.
+
+    Where no rate of a drive is read, the difference of its encoder is formed.
+    """
+    drives = {plant.coordinates[row] for row in plant.drives}
+    kinds = ("encoder", "tachometer", "difference")
+    own = [
+        one
+        for one in design.instruments
+        if one.kind in kinds and drives.issuperset(_places(plant, one))
+    ]
+    read = {place for one in own if one.kind == "encoder" for place in _places(plant, one)}
+    if read != drives:
+        return ()
+    rates = {place for one in own if one.kind != "encoder" for place in _places(plant, one)}
+    for joint, row in zip(plant.joints, plant.drives, strict=True):
+        if plant.coordinates[row] not in rates:
+            own.append(InstrumentChoice(kind="difference", joint=joint))
+    return tuple(own)
+
+
+def _reading(choice: InstrumentChoice, place: str, T: float) -> Reading:
+    return Reading(
+        kind=choice.kind,
+        place=place,
+        late=choice.late(T),
+        deviation=choice.noise / np.sqrt(choice.period(T)),
+        resolution=choice.resolution,
+        xi=choice.xi,
+    )
+
+
+def _places(plant: Plant, choice: InstrumentChoice) -> list[str]:
+    """Coordinates or lines at which an instrument stands."""
+    if choice.at_line:
+        bent = [f"{body.link.name}.{d}" for body in plant.bodies for d in body.bent]
+        return bent if choice.line is None else [choice.line]
+    joints = [choice.joint] if choice.joint else list(plant.joints)
+    if choice.kind == "torque":
+        springs = {plant.joints[j] for j in plant.arm.rotors}
+        return [joint for joint in joints if joint in springs]
+    if choice.side == "link":
+        return joints
+    return [plant.coordinates[plant.drives[plant.joints.index(joint)]] for joint in joints]
+
+
+def readings_at(plant: Plant, readings: Sequence[Reading], q: ca.SX, v: ca.SX) -> ca.SX:
+    """Ideal readings (p, 1) of a plant at q, v (n, 1); torques depend on its free numbers too."""
+    y = [_ideal(plant, one, q, v) for one in readings]
+    return ca.densify(ca.vertcat(*y)) if y else ca.SX(0, 1)
+
+
+def _ideal(plant: Plant, one: Reading, q: ca.SX, v: ca.SX) -> ca.SX:
+    if one.kind in ("encoder", "tachometer"):
+        row = plant.coordinates.index(one.place)
+        return q[row] if one.kind == "encoder" else v[row]
+    if one.kind == "torque":
+        j = plant.joints.index(one.place)
+        return _elastic(plant, q)[plant.drives[j]]  # of a rotor's row: its spring's torque alone
+    body, joint, own = _line(plant, one.place)
+    direction = one.place.rsplit(".", 1)[1]
+    length = free_length(body, q[joint])
+    shapes: Shapes = body.planes[direction]
+    delta = spread(body, direction, length) @ q[own]
+    at = np.array([one.xi])
+    if one.kind == "gauge":
+        return _row(shapes.bending(at)) @ delta / length**2
+    return _row(shapes.value(at)) @ delta
+
+
+def _row(values: Array) -> ca.SX:
+    return ca.SX(ca.sparsify(ca.DM(values.T)))
+
+
+def _elastic(plant: Plant, q: ca.SX) -> ca.SX:
+    return plant.casadi_functions["elastic_force"](q, *plant.free_input)
+
+
+def _line(plant: Plant, line: str) -> tuple[Body, int, slice]:
+    """Return the body of a line, its joint's number, and its coordinates in q."""
+    name, start = line.rsplit(".", 1)[0], plant.rigid
+    for j, body in enumerate(plant.bodies):
+        for direction in body.planes:
+            count = len(body.names(direction))
+            if body.link.name == name and line == f"{name}.{direction}":
+                return body, j, slice(start, start + count)
+            start += count
+    raise KeyError(line)

@@ -1,0 +1,274 @@
+"""The steady Kalman filter of a sampled law: readings that are late, torques that act late."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import ArrayLike
+
+from flexctl import checks
+from flexctl.checks import Array, ComplexArray
+from flexctl.control.lqr import modal_scaling
+from flexctl.control.observer import (
+    SLOWEST,
+    disturbance,
+    require_seen,
+    start_of_estimate,
+)
+from flexctl.control.reference import ReferenceMotion
+from flexctl.control.sampled_model import (
+    Prediction,
+    fastest_mode,
+    make_prediction,
+    sampled_noise,
+    zero_order_hold_of,
+)
+from flexctl.errors import DesignError
+from flexctl.model import Design, ObserverChoice
+from flexctl.plant import LinearPlant, Plant, linearise
+
+_LARGEST_RESIDUAL = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class LateReadings:
+    """Readings y_k = C x_(k-d) + w_k of a sampled plant with 2n states, d samples late.
+
+    Attributes
+    ----------
+    names, kinds
+        Of the readings (p,), and of their instruments.
+    C
+        (p, 2n).
+    variance
+        Of the noise and rounding of one sample, (p, p).
+    late
+        d (p,).
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    C: Array
+    variance: Array
+    late: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        p = len(self.names)
+        checks.shape("C", self.C, (p, self.C.shape[1]))
+        checks.definite("variance", self.variance, size=p)
+        checks.shape("late", np.array(self.late, dtype=float), (p,))
+
+    @cached_property
+    def waiting(self) -> tuple[tuple[int, int], ...]:
+        """Late outputs that the filter estimates beside the state: reading, samples ago."""
+        return tuple((i, k + 1) for i, d in enumerate(self.late) for k in range(d))
+
+    def augmented(self, Phi: Array) -> tuple[Array, Array]:
+        """Return state and output matrix of X = [x; late outputs], x+ = Phi x.
+
+        The late outputs are C_i x_(k-1), C_i x_(k-2), ... of every reading that is late.
+        """
+        n, N = len(Phi), len(Phi) + len(self.waiting)
+        A, C = np.zeros((N, N)), np.zeros((len(self.C), N))
+        A[:n, :n] = Phi
+        for row, (i, k) in enumerate(self.waiting, start=n):
+            if k == 1:
+                A[row, :n] = self.C[i]
+            else:
+                A[row, row - 1] = 1.0
+            if k == self.late[i]:
+                C[i, row] = 1.0
+        for i, d in enumerate(self.late):
+            if d == 0:
+                C[i, :n] = self.C[i]
+        return A, C
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledObserver:
+    """X_k = X_k|k-1 + L (y_k - C X_k|k-1), then X_k+1|k by the design plant's dynamics.
+
+    X = [q; v; late outputs] of a design plant with n coordinates. The gain is that of the steady
+    Kalman filter of the plant that is linear at the final pose, discretised exactly, whose
+    prediction has the covariance P = A (P - P C'(C P C' + R)^-1 C P) A' + Q. Q is the integral of
+    e^{As} N N' e^{A's} over a sample of the disturbances N, R the variance of a sample's readings.
+    A given gain has none.
+    """
+
+    readings: LateReadings
+    gain: Array  # L (N, p), N = 2n + late outputs
+    covariance: Array | None  # P (N, N); None where the gain is given
+    multipliers: ComplexArray  # eigenvalues of A (I - L C) [-], (N,)
+    residual: float | None  # of the Riccati equation, relative to |P|
+    start: Array  # initial estimate (2n,): equilibrium, with the design's `start_error`
+    sample_time: float
+    predictions: tuple[Prediction, ...]  # of the parts of a sample in which torques are held
+
+    @property
+    def poles(self) -> ComplexArray:
+        """log(z)/T of the multipliers [rad/s] that do not vanish at once."""
+        alive = self.multipliers[np.abs(self.multipliers) > 1e-12]
+        return (np.log(alive) / self.sample_time).astype(complex)
+
+    @property
+    def reads_gauges(self) -> bool:
+        """Whether strain gauges are among ideal instruments."""
+        return "strain_gauge" in self.readings.kinds
+
+    @property
+    def assumption(self) -> str:
+        """Assumptions of the observer, in a sentence."""
+        kinds = ", ".join(f"{kind.replace('_', ' ')}s" for kind in self.readings.kinds)
+        rate = float(np.log(np.abs(self.multipliers).max()) / self.sample_time)
+        slowest = f"decays at {-rate:.3g}" if rate < 0 else f"grows at {rate:.3g}"
+        solved = "a sampled Kalman filter of constant gain, designed at the final pose"
+        how = solved if self.covariance is not None else "a sampled observer of given gain"
+        return (
+            f"the controller measures by {kinds} and estimates the rest by {how}; it predicts with "
+            "the design plant's nonlinear dynamics, torque limits and delays (its slowest pole "
+            f"{slowest} 1/s)"
+        )
+
+
+def design_sampled_observer(
+    plant: Plant, design: Design, reference: ReferenceMotion, readings: LateReadings
+) -> SampledObserver:
+    """Make the observer of a sampled design: the steady Kalman filter at the final pose.
+
+    A gain that the file gives takes the place of the filter's, whatever its poles.
+
+    Raises
+    ------
+    DesignError
+        When a motion that does not decay (named) is unobservable, or is not excited by any
+        disturbance, or the Riccati equation is not solved accurately; when the fastest mode of the
+        design plant is too fast for the sampling period.
+    InputError
+        When a given gain does not fit the plant and its readings.
+    """
+    choice, T = design.observer or ObserverChoice(), design.loop.sample_time
+    linear = linearise(plant, plant.straight(reference.final))
+    scaling = modal_scaling(linear.M, linear.K, SLOWEST)
+    S, inverse = scaling
+    A, fastest = linear.A_state, fastest_mode(linear)
+    spans = torque_spans(T, design.loop.delay)
+    Phi, _ = zero_order_hold_of(inverse @ A @ S, inverse @ linear.B_state, T)
+    if choice.gain is None:
+        N = inverse @ disturbance(plant, linear, choice.noise)
+        _require_estimable(inverse @ A @ S, readings.C @ S, N, linear, S)
+        L, P, z, residual = _kalman_gain(
+            Phi, sampled_noise(inverse @ A @ S, N @ N.T, T), readings, S
+        )
+    else:
+        name = f"{design.label}: observer.gain"
+        L, P, z, residual = _given_gain(name, Phi, choice.gain, readings, S)
+    return SampledObserver(
+        readings=readings,
+        gain=L,
+        covariance=P,
+        multipliers=z,
+        residual=residual,
+        start=start_of_estimate(plant, choice, reference),
+        sample_time=T,
+        predictions=tuple(make_prediction(A, scaling, fastest, span) for span in spans),
+    )
+
+
+def torque_spans(T: float, delay: float) -> tuple[float, ...]:
+    """Parts of a sample [s] in each of which one torque acts: before and after it takes effect."""
+    part = delay % T
+    if min(part, T - part) <= 1e-9 * T:
+        return (T,)
+    return part, T - part
+
+
+def torques_waiting(T: float, delay: float) -> int:
+    """Return how many past samples of the torque still act after a sample of the law."""
+    return round(delay / T) if len(torque_spans(T, delay)) == 1 else int(delay / T) + 1
+
+
+def _require_estimable(A: Array, C: Array, N: Array, linear: LinearPlant, S: Array) -> None:
+    """Refuse a motion that does not decay and is not read, or that no disturbance excites."""
+    otherwise = "is unobservable with the instruments; add one that shows it"
+    require_seen(A, C / np.linalg.norm(C, axis=1, keepdims=True), linear, S, otherwise)
+    otherwise = "none of the disturbances excites it; add damping or tip noise"
+    require_seen(A.T, N.T, linear, S, otherwise)  # or its estimate would never be corrected
+
+
+_Gain = tuple[Array, Array | None, ComplexArray, float | None]  # L, P, multipliers, residual
+
+
+def _kalman_gain(Phi: Array, Q: Array, readings: LateReadings, S: Array) -> _Gain:
+    """Solve the Riccati equation of `SampledObserver`, of states scaled by S (2n, 2n)."""
+    A, C, unscale, sizes = _scaled(readings, Phi, S)
+    n, R = len(Phi), readings.variance / np.outer(sizes, sizes)
+    Qs = np.zeros_like(A)
+    Qs[:n, :n] = Q
+    P, residual = _riccati(A, C, Qs, R)
+    L = _corrector(P, C, R)
+    if residual > _LARGEST_RESIDUAL:
+        raise DesignError(
+            f"observer: the Riccati equation is solved to a relative residual of {residual:.1e} "
+            "only; give noise closer in size"
+        )
+    z = _multipliers(A, C, L)
+    if np.abs(z).max() >= 1:
+        raise DesignError("observer: its error does not decay; add an instrument or tip noise")
+    return unscale @ L / sizes, unscale @ P @ unscale.T, z, residual
+
+
+def _riccati(A: Array, C: Array, Q: Array, R: Array) -> tuple[Array, float]:
+    """Solve P = A (P - P C'(C P C' + R)^-1 C P) A' + Q; return P and its relative residual.
+
+    The pencil of the equation is ill-conditioned where Q and R differ much in size, and its scaling
+    by SciPy helps or harms: Q is brought to size 1, and the better of both ways is taken.
+    """
+    s, found = 1 / np.sqrt(np.linalg.norm(Q)), list[tuple[float, Array]]()
+    reasons = ""
+    for balanced in (True, False):
+        try:
+            P = scipy.linalg.solve_discrete_are(A.T, C.T / s, s**2 * Q, R, balanced=balanced)
+        except (np.linalg.LinAlgError, ValueError) as error:
+            reasons = " ".join(str(error).split())
+            continue
+        P = (P + P.T) / 2 / s**2
+        rest = A @ (P - _corrector(P, C, R) @ C @ P) @ A.T + Q - P
+        found.append((float(np.linalg.norm(rest) / np.linalg.norm(P)), P))
+    if not found:
+        raise DesignError(
+            f"observer: no stabilising solution of the Riccati equation was found ({reasons}); "
+            "give noise closer in size"
+        )
+    residual, P = min(found, key=lambda one: one[0])
+    return P, residual
+
+
+def _corrector(P: Array, C: Array, R: Array) -> Array:
+    """L = P C'(C P C' + R)^-1 (N, p)."""
+    return np.linalg.solve(C @ P @ C.T + R, C @ P).T
+
+
+def _given_gain(name: str, Phi: Array, gain: ArrayLike, readings: LateReadings, S: Array) -> _Gain:
+    """Check the size of a given gain; its multipliers are those of the scaled states."""
+    A, C, unscale, sizes = _scaled(readings, Phi, S)
+    L = checks.shape(name, gain, (len(A), len(C)))
+    return L, None, _multipliers(A, C, np.linalg.solve(unscale, L * sizes)), None
+
+
+def _scaled(readings: LateReadings, Phi: Array, S: Array) -> tuple[Array, Array, Array, Array]:
+    """State and output matrix of the scaled X, its unit X = U X_scaled, and units (p,) of readings.
+
+    Readings, and late outputs with them, are in units of the deviation of their noise.
+    """
+    sizes = np.sqrt(np.diag(readings.variance))
+    own = replace(readings, C=readings.C @ S / sizes[:, None])
+    A, C = own.augmented(Phi)
+    late = [sizes[i] for i, _ in readings.waiting]
+    return A, C, np.asarray(scipy.linalg.block_diag(S, np.diag(late))), sizes
+
+
+def _multipliers(A: Array, C: Array, L: Array) -> ComplexArray:
+    return np.linalg.eigvals(A @ (np.eye(len(A)) - L @ C)).astype(complex)

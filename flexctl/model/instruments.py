@@ -1,0 +1,110 @@
+"""Schema of [[instruments]] in designs/*.toml: what a sampled law reads, and how well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Le
+
+from flexctl.model.record import NOTHING, Faults, NonNegative, Number, Record, Text
+
+InstrumentKind = Literal["encoder", "tachometer", "difference", "gauge", "deflection", "torque"]
+Side = Literal["motor", "link"]
+Along = Annotated[Number, Ge(0), Le(1)]
+_AT_LINES = ("gauge", "deflection")
+_WHOLE = 1e-9  # relative: periods this close are multiples of each other
+
+
+class InstrumentChoice(Record):
+    """An instrument, of one joint or line, or without `joint` or `line` one of each.
+
+    Encoders read positions, tachometers rates [rad or m, per s] on the motor's or the link's
+    `side`; of rigid joints both are the same. Angles of a motor are those behind its gear. A
+    difference is v_k = a v_(k-1) + (1 - a) (y_k - y_(k-1)) / T of the encoder on its side, with a =
+    exp(-T / `time_constant`), 0 by default. Gauges read the curvature of a line at `xi` = x/l
+    [1/m], deflections its deflection there [m]. Torques are those of the spring of a flexible joint
+    [N m or N].
+
+    `resolution` [unit of the reading] is the step to which a reading is rounded; 0: none. `noise`
+    is its amplitude density [unit / sqrt(Hz)]: a sample of period T has the variance noise^2 / T.
+    `sample_time` [s] is 0 where readings are taken when the law is sampled. A reading is there
+    `delay` [s] after it was taken.
+    """
+
+    kind: InstrumentKind
+    joint: Text | None = None
+    side: Side | None = None
+    line: Text | None = None
+    xi: Along | None = None
+    resolution: NonNegative = 0.0
+    noise: NonNegative = 0.0
+    sample_time: NonNegative = 0.0
+    delay: NonNegative = 0.0
+    time_constant: NonNegative = 0.0
+
+    @property
+    def at_line(self) -> bool:
+        """Whether it stands at a line, not at a joint."""
+        return self.kind in _AT_LINES
+
+    def _faults(self) -> Faults:
+        for key in ("joint", "side") if self.at_line else ("line", "xi"):
+            if (value := getattr(self, key)) is not None:
+                yield key, f"no such key, as kind is {self.kind}", value
+        if self.at_line and self.xi is None:
+            yield "xi", "a number in [0, 1], its place x/l", NOTHING
+        if self.kind == "gauge" and self.xi == 1:
+            yield "xi", "less than 1, as a free end has no curvature", self.xi
+        if self.kind == "deflection" and self.xi == 0:
+            yield "xi", "more than 0, as a line is clamped there", self.xi
+        if self.kind == "torque" and self.side is not None:
+            yield "side", "no such key, as kind is torque", self.side
+        if self.kind == "difference":
+            for key in ("resolution", "noise", "sample_time", "delay"):
+                if value := getattr(self, key):
+                    yield key, "no such key, as a difference has that of its encoder", value
+        elif self.time_constant:
+            yield "time_constant", f"no such key, as kind is {self.kind}", self.time_constant
+
+    def period(self, of_law: float) -> float:
+        """Return the period [s] of the readings, given that of the law."""
+        return self.sample_time or of_law
+
+    def late(self, of_law: float) -> int:
+        """Return by how many samples of the law a reading is late: its delay, rounded up."""
+        if _divides(of_law, self.delay):
+            return round(self.delay / of_law)
+        return int(self.delay / of_law) + 1
+
+
+def instrument_faults(instruments: Sequence[InstrumentChoice], sample_time: float) -> Faults:
+    """Yield what does not fit together, key from the design on, expected and given value."""
+    for k, one in enumerate(instruments):
+        yield from _time_faults(one, f"instruments[{k + 1}]", sample_time)
+    yield from _double_faults(instruments)
+
+
+def _time_faults(one: InstrumentChoice, key: str, T: float) -> Faults:
+    own = one.sample_time
+    if own and not _divides(own, T):
+        expected = f"0, or {T:g} (loop.sample_time) or a whole fraction of it"
+        yield f"{key}.sample_time", expected, own
+    elif own and not _divides(T, own) and not _divides(T, one.delay):
+        expected = f"a multiple of {T:g} (loop.sample_time), as readings are taken more often"
+        yield f"{key}.delay", expected, one.delay
+
+
+def _divides(T: float, longer: float) -> bool:
+    """Whether a time is a whole multiple of T, but for round-off."""
+    return abs(longer - T * round(longer / T)) <= _WHOLE * max(longer, T)
+
+
+def _double_faults(instruments: Sequence[InstrumentChoice]) -> Iterator[tuple[str, str, object]]:
+    """Yield an instrument that is there twice."""
+    known = set[tuple[object, ...]]()
+    for k, one in enumerate(instruments):
+        place = (one.kind, one.joint, one.side, one.line, one.xi)
+        if place in known:
+            yield f"instruments[{k + 1}]", "every instrument once", one.table()
+        known.add(place)

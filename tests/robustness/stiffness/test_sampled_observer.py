@@ -1,0 +1,71 @@
+"""Errors of the stiffness of a sampled observer: the form found inside it, and its margin."""
+
+import numpy as np
+import pytest
+
+from flexctl.control.controller import design_controller
+from flexctl.loop.closed_loop import close_around
+from flexctl.loop.linear import linearise_loop, sampled_loop
+from flexctl.model.record import BasisChoice
+from flexctl.plant import STIFFNESS_ERROR
+from flexctl.robustness.stiffness.margin import stiffness_margin
+from flexctl.robustness.stiffness.model_errors import RestingLaw, all_together, by_mode
+
+T = 2e-3
+ROTOR = {"rotor_inertia": 0.05, "stiffness": 60.0, "damping": 0.01}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _interpreted(no_compiler):
+    """Functions are called a few times."""
+
+
+def closed(make, method, delay, joint=None, late=0.0, order=2):
+    arm = make["single"](**({"flexible_joint": ROTOR} if joint else {}))
+    own = [{"kind": "encoder", "noise": 1e-5, "delay": late}, {"kind": "gauge", "xi": 0.1}]
+    own[1]["noise"] = 1e-3
+    own += [{"kind": "torque", "noise": 1e-2}] if joint else []
+    design = make["design"](
+        [0.0], [0.5], method, instruments=own, observer={},
+        loop={"sample_time": T, "delay": delay}, gains={"Gp": [60.0], "Gv": [12.0]},
+    )  # fmt: skip
+    basis = BasisChoice(kind="modes", order=order)
+    controller = design_controller(arm, design, basis, parameters=(STIFFNESS_ERROR,))
+    return close_around(controller, controller.plant.nominal)
+
+
+@pytest.mark.parametrize(
+    ("method", "delay", "joint"),
+    [("decoupling", 0.0, None), ("joint-pd", 1.4 * T, None), ("decoupling", T, "flexible")],
+)
+@pytest.mark.parametrize("late", [0.0, T])
+@pytest.mark.parametrize("together", [True, False])
+def test_the_form_is_the_law_under_errors(make, method, delay, joint, late, together):
+    loop = closed(make, method, delay, joint, late)
+    law = RestingLaw(loop, np.array([0.5]), 0.0)
+    groups = (all_together if together else by_mode)(loop.controller.plant)
+    form, J_0 = law.form(groups), law(np.zeros(law.parts))
+    errors = np.array([0.3, -0.2, 0.5])[: law.parts]
+    delta = [0.3] if together else errors
+    expected = law(np.full(law.parts, 0.3) if together else errors)
+    size = np.abs(expected).max(axis=1, keepdims=True) + np.abs(J_0).max(axis=1, keepdims=True)
+    size[size == 0] = 1.0
+    np.testing.assert_allclose(
+        (J_0 + form.change(np.array(delta))) / size, expected / size, atol=1e-8
+    )
+
+
+def test_the_margin_is_where_a_multiplier_leaves_the_circle(make):
+    # against the eigenvalues of the loop closed again with the errors
+    loop = closed(make, "decoupling", T, order=1)
+    arm, design = loop.truth.arm, loop.controller.design
+    basis = loop.controller.plant.basis
+    margin = stiffness_margin(arm, design, n_path=0, truth_basis=basis, design_basis=basis)
+    found = margin.exact.upper.alpha
+
+    def largest(alpha):
+        linear = linearise_loop(loop.under_errors(alpha), np.array([0.5]), 0.0)
+        return np.abs(np.linalg.eigvals(sampled_loop(linear, T, linear.delay))).max()
+
+    assert largest(0.0) < 1
+    assert largest(0.999 * found) < 1 < largest(1.001 * found)
