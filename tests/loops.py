@@ -64,7 +64,9 @@ class Stepper:
         clipped = np.clip(tau, -self.limit, self.limit)
         if self.controller.observer:  # its law knows the limits
             return clipped, z_rate
-        return clipped, np.where(clipped == tau, z_rate, 0.0) if self.n_z else z_rate
+        n_i = self.controller.n_integral
+        z_rate[:n_i] *= (clipped == tau)[:n_i]
+        return clipped, z_rate
 
     def share(self, t, after_end):
         """Share of the second loop at t, `after_end` saying on which side of the switch."""
@@ -83,7 +85,7 @@ class Stepper:
         for _ in range(20 if any(self.truth.arm.gravity) else 0):  # Newton's method
             force = self.truth.inverse_dynamics(x[:n], np.zeros(n), np.zeros(n))
             x[m:n] -= np.linalg.solve(self.truth.tangent_stiffness(x[:n])[m:, m:], force[m:])
-        x[2 * n :] = self.controller.initial_state()
+        x[2 * n :] = self.loop.initial_law_state(x[:n], x[n : 2 * n])
         return x
 
     def move(self, rate, begin, end, x, rtol=1e-11):

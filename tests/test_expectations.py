@@ -19,6 +19,8 @@ SLOW += ("rrp-composite-decay",)
 SLOW += ("vertical-2r-pd", "vertical-2r-integral", "vertical-2r-decoupling")
 SLOW += ("vertical-2r-composite", "vertical-2r-composite-tuned", "rrp-composite-decay-tuned")
 SLOW += ("subudhi-morris-lqr-tuned", "rrp-scheduled")
+SLOW += ("vertical-2r-lqg", "vertical-2r-computed-torque", "vertical-2r-shaped")
+SLOW += ("rrp-lqg", "rrp-computed-torque", "rrp-shaped", "hub-lqg")
 MOVED = [e.name for e in list_designs() if load_design(e.name).reference.torque]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,10 @@ from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback
 from flexctl.control.fed_reference import feed_reference
+from flexctl.control.filters import filtered_law
 from flexctl.control.laws import (
     ExternalLaw,
+    LawParts,
     Recipe,
     check_law,
     input_symbols,
@@ -34,6 +36,7 @@ from flexctl.control.observer import Observer, design_observer, observed_law
 from flexctl.control.prescribed_motion import is_prescribed
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.saturation import torque_limits
+from flexctl.control.shaped_reference import shape_reference
 from flexctl.errors import InputError
 from flexctl.model import (
     CHOSEN_GAINS,
@@ -44,6 +47,7 @@ from flexctl.model import (
     load_design,
     load_matrices,
     load_model,
+    refuse,
     set_aside,
     with_values,
 )
@@ -55,9 +59,10 @@ from flexctl.plant import (
     backend,
     compile_functions,
     is_stiffness_error,
+    linearise,
     nonzero_numbers,
 )
-from flexctl.records import Summary
+from flexctl.records import Summary, plain
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -75,8 +80,8 @@ class Controller(Summary):
     recipe
         The law as a recipe, or as a function; see `law` and `function`.
     n_state
-        Number n_z of states: integrals, 0 or m, then the observer's estimate, 2n; or the states of
-        an external law.
+        Number n_z of states: integrals, 0 or m, or the states of an external law; then own states
+        of the law, and the observer's estimate, 2n.
     torque_limit
         Largest torque, or command of a motor, per joint (m,) [N m, N; A, V]; infinite where the arm
         has none.
@@ -95,6 +100,9 @@ class Controller(Summary):
     weights
         Weights and decay that were set aside for chosen gains, by table of the design and key; None
         where none were.
+    own_states
+        Names of the own states of the law, such as those of filters: they rest where the reference
+        is held, and a run begins with them at rest.
 
     Examples
     --------
@@ -116,6 +124,7 @@ class Controller(Summary):
     external: ExternalLaw | None = None
     unlimited: ca.Function | Recipe | None = None
     weights: Mapping[str, Mapping[str, Any]] | None = None
+    own_states: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -269,13 +278,16 @@ class Controller(Summary):
 
     @property
     def n_own(self) -> int:
-        """Number of states of an external law, whose dynamics may be as fast as the arm's."""
-        return self.n_state if self.external else 0
+        """Number of states of an external law, and of own states: they may be as fast as the arm.
+
+        They follow the integrals in z.
+        """
+        return self.n_state - 2 * self.n_estimated - self.n_integral
 
     @property
     def moves_fast(self) -> bool:
         """Whether possibly fast states of the law vary between two events of a run."""
-        return self.observer is not None or (self.n_own > 0 and self.sample_time is None)
+        return self.sample_time is None and (self.observer is not None or self.n_own > 0)
 
     @property
     def n_estimated(self) -> int:
@@ -285,7 +297,13 @@ class Controller(Summary):
     @property
     def n_integral(self) -> int:
         """Number of integral states, the first of z."""
-        return self.n_state - 2 * self.n_estimated - self.n_own
+        return 0 if self.external else self._own_rows.start
+
+    @property
+    def _own_rows(self) -> slice:
+        """Rows of z of the own states that `own_states` names."""
+        end = self.n_state - 2 * self.n_estimated
+        return slice(end - len(self.own_states), end)
 
     @cached_property
     def law_jacobian(self) -> ca.Function:
@@ -369,17 +387,52 @@ class Controller(Summary):
             self if self.unlimited is None else replace(self, recipe=self.unlimited, unlimited=None)
         )
 
-    def initial_state(self) -> Array:
-        """State of the law at the start (n_z,): integrals zero, the observer's first estimate."""
-        return self._state_with(self.observer.start if self.observer else np.zeros(0))
+    def initial_state(self, q: Array | None = None, v: Array | None = None) -> Array:
+        """State of the law at the start (n_z,): integrals zero, the observer's first estimate.
 
-    def agreeing_state(self, q: Array, v: Array) -> Array:
-        """State of the law (n_z,) with zero integrals and measured q, v (n,) as the estimate."""
-        return self._state_with(np.concatenate([q, v]) if self.observer else np.zeros(0))
+        Own states are those of rest with the reference held at its start and measured q, v (n,);
+        zero if these are not given.
+        """
+        z = self._state_with(self.observer.start if self.observer else np.zeros(0))
+        return z if q is None or v is None else self._settled(z, q, v, self.reference.start)
+
+    def agreeing_state(self, q: Array, v: Array, *desired: Array, weight: float = 0.0) -> Array:
+        """State of the law (n_z,) with zero integrals and measured q, v (n,) as the estimate.
+
+        Own states are at rest with `desired` q_d, v_d, a_d (m,), zero where not given, and this
+        weight of the second loop.
+        """
+        z = self._state_with(np.concatenate([q, v]) if self.observer else np.zeros(0))
+        return self._settled(z, q, v, *desired, weight=weight)
 
     def _state_with(self, estimate: Array) -> Array:
         """State of the law (n_z,) with an estimate; integrals and own states are zero."""
         return np.concatenate([np.zeros(self.n_integral + self.n_own), estimate])
+
+    def _settled(self, z: Array, q: Array, v: Array, *desired: Array, weight: float = 0.0) -> Array:
+        """Return the state z (n_z,) with own states at rest: a linear equation, as all are."""
+        if not self.own_states:
+            return z
+        held = [*desired, *[np.zeros(self.plant.m)] * (3 - len(desired))]
+        last = [self.numbers] if len(self.numbers) else []
+        rate, slopes = self._own_rates(np.array([weight]), z, *held, q, v, *last)
+        rested = z.copy()
+        rested[self._own_rows] -= np.linalg.lstsq(slopes, rate.ravel(), rcond=None)[0]
+        return rested
+
+    @cached_property
+    def _own_rates(self) -> Evaluator:
+        """Inputs of `function` -> rates (n,) of the own states and their derivatives (n, n)."""
+
+        def make() -> Evaluator:
+            inputs = input_symbols(self.function)
+            rows = self._own_rows
+            rate = self.function(*inputs)[1][rows, 0]
+            results = [ca.densify(rate), ca.densify(ca.jacobian(rate, inputs[1])[:, rows])]
+            function = ca.Function("own_rates", inputs, results, {"cse": True})
+            return Evaluator(function, matrix=True)
+
+        return share_law(f"own rates {self._own_rows} {self.key}", make)
 
 
 def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion) -> None:
@@ -474,16 +527,22 @@ def design_on(plant: Plant, design: Design) -> Controller:
     """
     arm = plant.arm
     check_design(arm, design)
-    reference = make_reference(design)
-    _require_possible_rates(arm, design, reference)
-    parts, observer, unlimited = law_of_method(plant, design, reference), None, None
+    motion, observer, unlimited = make_reference(design), None, None
+    parts = law_of_method(plant, design, motion)
     parts = feed_reference(plant, parts, design.reference.feeds)
+    if design.filters:
+        parts = filtered_law(plant, parts, design, motion)
+    slopes = partial(_law_slopes, plant, design, motion, parts)
+    reference = shape_reference(motion, design, plant.nominal, slopes)
+    _require_possible_rates(arm, design, reference)
     if design.instruments:
         observer, limits = design_observer(plant.nominal, design, reference), torque_limits(arm)
         if np.isfinite(limits).any():
             unlimited = observed_law(plant, parts, observer, np.full(plant.m, np.inf)).law
         parts = observed_law(plant, parts, observer, limits)
     assumptions = parts.assumptions
+    if reference.shaper:
+        assumptions += (reference.shaper.assumption,)
     if not _names(design, arm):
         assumptions += (f"{design.name} was made for {design.model}, not for {arm.name}",)
     return Controller(
@@ -499,7 +558,36 @@ def design_on(plant: Plant, design: Design) -> Controller:
         external=parts.external,
         unlimited=unlimited,
         assumptions=assumptions,
+        own_states=parts.own_states,
     )
+
+
+def _law_slopes(
+    plant: Plant, design: Design, motion: ReferenceMotion, parts: LawParts
+) -> tuple[Array, ...]:
+    """Slopes of the law of the gross motion where the reference ends, without observer.
+
+    See `Controller.law_jacobian`.
+    """
+    if parts.external is not None:
+        expected = "numbers or modes of the arm, as the law comes from outside"
+        got = design.reference.shaper and design.reference.shaper.frequency
+        raise refuse(design.label, "reference.shaper.frequency", expected=expected, got=got)
+    controller = Controller(
+        design=design,
+        plant=plant,
+        reference=motion,
+        recipe=parts.law,
+        n_state=parts.n_state,
+        torque_limit=torque_limits(plant.arm),
+        feedback=parts.feedback,
+        fast=parts.fast,
+        own_states=parts.own_states,
+        assumptions=(),
+    )
+    q0, still = linearise(plant.nominal, plant.straight(motion.final)).q0, np.zeros(plant.m)
+    given = 0.0, np.zeros(parts.n_state), motion.final, still, still, q0, np.zeros(plant.n)
+    return controller.evaluate("law_jacobian", *given)
 
 
 def gains_used(controller: Controller) -> dict[str, Any]:
@@ -507,7 +595,7 @@ def gains_used(controller: Controller) -> dict[str, Any]:
 
     `Gp`, `Gv`, `Gi` of the joint loop as the file has them, `K` (m, 2n) of the second loop,
     `Kp`, `Kv` (m, n_z) of the fast loop at the final pose, `L` (2n, p) of the observer; `A`, `B`,
-    `C`, `D` of an external law of matrices.
+    `C`, `D` of an external law of matrices; `shaper`, with the impulses of a shaped reference.
     """
     design, gains = controller.design, {}
     if design.gains:
@@ -523,4 +611,6 @@ def gains_used(controller: Controller) -> dict[str, Any]:
     if design.state_space and design.state_space.function is None:
         matrices = vars(load_matrices(design, controller.plant.m))
         gains |= {name: M.tolist() for name, M in matrices.items()}
+    if shaper := controller.reference.shaper:
+        gains["shaper"] = plain(vars(shaper))
     return gains

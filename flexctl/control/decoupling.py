@@ -58,7 +58,7 @@ def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> 
     """
     numbers = joint_gains(design.joint_gains, plant.m)
     Gi = numbers.get("Gi")
-    _require_stable_joints(numbers["Gp"], numbers["Gv"], Gi)
+    require_stable_joints(numbers["Gp"], numbers["Gv"], Gi)
     feedback, second = None, design.second_loop
     if second:
         linear = linearise(plant.nominal, plant.straight(reference.final))
@@ -142,7 +142,7 @@ def _driven_sag(signals: Signals) -> ca.SX:
     return (signals.q - signals.numbers["q0"])[list(signals.drives)]
 
 
-def _require_stable_joints(Gp: Array, Gv: Array, Gi: Array | None) -> None:
+def require_stable_joints(Gp: Array, Gv: Array, Gi: Array | None) -> None:
     """Hurwitz: e'' + Gv e' + Gp e + Gi int(e) = 0 is stable if Gp Gv > Gi."""
     if Gi is None or np.all(Gp * Gv > Gi):
         return

@@ -51,6 +51,8 @@ class Recipe:
         Values of the law's own numbers by name: gains, matrices, poses that they hold at.
     integral
         Whether there is one integral state per joint.
+    n_own
+        How many states follow these, that are the law's own: of its filters, for instance.
     structure
         What else the law depends on, besides the structure of its plant, as plain values.
     """
@@ -58,6 +60,7 @@ class Recipe:
     write: Callable[[Plant, Signals], ca.Function]
     numbers: Mapping[str, Array]
     integral: bool = False
+    n_own: int = 0
     structure: tuple[object, ...] = ()
 
     @property
@@ -69,7 +72,8 @@ class Recipe:
         """Everything that determines the law as a function of its numbers, as text."""
         sizes = {name: np.shape(values) for name, values in self.numbers.items()}
         how = f"{self.write.__module__}.{self.write.__qualname__}"
-        return f"law {how} {self.integral} {self.structure!r} {sizes} {plant.content}"
+        states = f"{self.integral} {self.n_own}"
+        return f"law {how} {states} {self.structure!r} {sizes} {plant.content}"
 
     def column(self, plant: Plant) -> Array:
         """Values (k,) of all numbers: those free in the plant, then the law's own by columns."""
@@ -84,8 +88,7 @@ class Recipe:
 
         def make() -> ca.Function:
             symbols = {name: ca.SX.sym(name, *np.shape(x)) for name, x in self.numbers.items()}
-            signals = law_signals(plant, integral=self.integral, numbers=symbols)
-            return self.write(plant, signals)
+            return self.write(plant, self._signals(plant, symbols))
 
         key = self.key(plant)
         return share_law(key, lambda: cached_function(key, make))
@@ -96,11 +99,13 @@ class Recipe:
         def make() -> ca.Function:
             values = {name: constant(x) for name, x in self.numbers.items()}
             own = plant.folded
-            signals = law_signals(own, integral=self.integral, numbers=values)
-            return self.write(own, signals)
+            return self.write(own, self._signals(own, values))
 
         key = f"folded {self.column(plant).tobytes().hex()} {self.key(plant)}"
         return cached_function(key, make)
+
+    def _signals(self, plant: Plant, numbers: Mapping[str, ca.SX]) -> Signals:
+        return law_signals(plant, integral=self.integral, n_own=self.n_own, numbers=numbers)
 
 
 _N_KEPT = 64  # functions of laws kept in memory
@@ -129,8 +134,9 @@ def law_key(law: ca.Function | Recipe, plant: Plant) -> str:
 class LawParts:
     """A law (see `Controller.law`), its number of states, evidence and assumptions.
 
-    `law` is a function, or a recipe of one. The states are integrals of joint errors (0 or m),
-    except those of an external law.
+    `law` is a function, or a recipe of one. The states are integrals of joint errors (0 or m), or
+    those of an external law; then the law's own ones, which `own_states` names. These come to rest
+    where the reference is held, and their rates are affine in them: a run begins with them at rest.
     """
 
     law: ca.Function | Recipe
@@ -139,6 +145,7 @@ class LawParts:
     fast: FastFeedback | None = None
     assumptions: tuple[str, ...] = ()
     external: ExternalLaw | None = None
+    own_states: tuple[str, ...] = ()
 
 
 def check_law(
@@ -167,8 +174,9 @@ def _length(size: tuple[int, int]) -> int | tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class Signals:
-    """Symbols of a law: weight s, integral z, desired q_d, v_d, a_d (m, 1), measured q, v (n, 1).
+    """Symbols of a law: weight s, state z, desired q_d, v_d, a_d (m, 1), measured q, v (n, 1).
 
+    z has the integrals and then the `n_own` states that are the law's own.
     `driven` has the desired position, rate and acceleration (m, 1) of the driven coordinates: the
     joints, or the rotors that drive them. `error` and `error_rate` are those of the same
     coordinates, as measured: collocated with the torques. `free` are the free numbers of the plant
@@ -187,6 +195,17 @@ class Signals:
     drives: tuple[int, ...]
     free: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     numbers: Mapping[str, ca.SX] = field(default_factory=dict)
+    n_own: int = 0
+
+    @property
+    def integral(self) -> ca.SX:
+        """Integral states (m, 1) or (0, 1)."""
+        return self.z[: self.z.numel() - self.n_own, 0]
+
+    @property
+    def own(self) -> ca.SX:
+        """Own states (n_own, 1) of the law."""
+        return self.z[self.z.numel() - self.n_own :, 0]
 
     @property
     def error(self) -> ca.SX:
@@ -206,13 +225,19 @@ class Signals:
         known = [self.s, self.z, self.q_d, self.v_d, self.a_d, self.q, self.v]
         return [*known, *([numbers] if numbers.numel() else [])]
 
-    def law(self, tau: ca.SX, summed: ca.SX | None = None) -> ca.Function:
+    def law(
+        self, tau: ca.SX, summed: ca.SX | None = None, moved: ca.SX | None = None
+    ) -> ca.Function:
         """Build the law of torques or commands `tau` (m, 1).
 
-        It integrates `summed` (m, 1), or `error`.
+        It integrates `summed` (m, 1), or `error`; `moved` (n_own, 1) are the rates of its own
+        states.
         """
-        z_rate = (self.error if summed is None else summed) if self.z.numel() else ca.SX(0, 1)
-        return law_function(self.inputs, tau, z_rate)
+        integrated = self.error if summed is None else summed
+        z_rate = integrated if self.integral.numel() else ca.SX(0, 1)
+        return law_function(
+            self.inputs, tau, ca.vertcat(z_rate, *([] if moved is None else [moved]))
+        )
 
 
 def law_function(inputs: list[ca.SX], tau: ca.SX, z_rate: ca.SX) -> ca.Function:
@@ -233,17 +258,21 @@ def input_symbols(law: ca.Function) -> list[ca.SX]:
 
 
 def law_signals(
-    plant: Plant, *, integral: bool, numbers: Mapping[str, ca.SX] | None = None
+    plant: Plant,
+    *,
+    integral: bool,
+    n_own: int = 0,
+    numbers: Mapping[str, ca.SX] | None = None,
 ) -> Signals:
     """Fresh symbols for a law on a plant, with one integral state per joint or none.
 
-    `numbers` are those of the law, by name: see `Signals`.
+    `n_own` states of its own follow. `numbers` are those of the law, by name: see `Signals`.
     """
     m = plant.m
     q_d, v_d, a_d = (ca.SX.sym(name, m) for name in ("q_d", "v_d", "a_d"))
     return Signals(
         s=ca.SX.sym("s"),
-        z=ca.SX.sym("z", m if integral else 0),
+        z=ca.SX.sym("z", (m if integral else 0) + n_own),
         q_d=q_d,
         v_d=v_d,
         a_d=a_d,
@@ -253,6 +282,7 @@ def law_signals(
         drives=plant.drives,
         free=plant.equations.free,
         numbers=numbers or {},
+        n_own=n_own,
     )
 
 

@@ -69,8 +69,9 @@ def _check_parts(plant: Plant, design: Design, parts: Any) -> None:
         raise InputError(f"external: expected an ExternalLaw or None, got {shown(external)}")
     if type(parts.n_state) is not int or parts.n_state < 0:
         raise InputError(f"n_state: expected a whole number, 0 or more, got {parts.n_state!r}")
-    if external is None and parts.n_state not in (0, m):
+    if external is None and parts.n_state - len(parts.own_states) not in (0, m):
         expected = f"0 or {m} (integrals of the joint errors), as it is no ExternalLaw"
+        expected += f", and {len(parts.own_states)} own states" if parts.own_states else ""
         raise InputError(f"n_state: expected {expected}, got {shown(parts.n_state)}")
     if external is not None:
         known = measurable(plant, design.loop.strain_gauges)

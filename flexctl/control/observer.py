@@ -190,33 +190,35 @@ def _most(x: Array, linear: LinearPlant, T: Array) -> str:
 
 
 def observed_law(plant: Plant, parts: LawParts, observer: Observer, limit: Array) -> LawParts:
-    """Make the law that feeds back the estimate: its state is [integrals; q^; v^].
+    """Make the law that feeds back the estimate: its state is [integrals; own states; q^; v^].
 
     Of a law that is no recipe the observer is one.
 
     The estimator uses the limited torque (`limit`, (m,)), not the commanded one. The integral uses
     measured positions where there are any, else estimated ones: model errors then cause no offset
-    in them. It stops for joints whose torque is at its limit.
+    in them. It stops for joints whose torque is at its limit. Own states of the law follow the
+    estimate.
     """
-    n, n_i, own, C = plant.n, parts.n_state, parts.law, observer.instruments.C
+    n, n_own, own, C = plant.n, len(parts.own_states), parts.law, observer.instruments.C
+    n_i = parts.n_state - n_own
     finite, bounds = np.isfinite(limit), {"L": observer.gain, "limit": limit[np.isfinite(limit)]}
 
     def write(plant: Plant, signals: Signals) -> ca.Function:
         x = signals.numbers
-        z = ca.SX.sym("z", n_i + 2 * n)
-        integral, estimate = z[:n_i], z[n_i:]
+        z = ca.SX.sym("z", n_i + n_own + 2 * n)
+        inner_z, estimate = z[: n_i + n_own], z[n_i + n_own :]
         q_hat, v_hat = estimate[:n], estimate[n:]
 
-        inside = replace(signals, z=integral)
+        inside = replace(signals, z=inner_z, n_own=n_own)
         inner = own.write(plant, inside) if isinstance(own, Recipe) else own
         last = inside.inputs[7:] if isinstance(own, Recipe) else plant.free_input
 
         def law(q: ca.SX) -> tuple[ca.SX, ca.SX]:
-            known = [signals.s, integral, signals.q_d, signals.v_d, signals.a_d, q, v_hat]
-            tau, summed = inner.call([*known, *last][: inner.n_in()])
-            return tau, summed
+            known = [signals.s, inner_z, signals.q_d, signals.v_d, signals.a_d, q, v_hat]
+            tau, z_rate = inner.call([*known, *last][: inner.n_in()])
+            return tau, z_rate
 
-        tau, _ = law(q_hat)
+        tau, followed = law(q_hat)
         limited = limit_torque(tau, finite, x["limit"])
         seen = ca.SX(q_hat)
         for row in observer.measured:
@@ -225,18 +227,20 @@ def observed_law(plant: Plant, parts: LawParts, observer: Observer, limit: Array
         a = plant.casadi_functions["forward_dynamics"](q_hat, v_hat, limited, *plant.free_input)
         error = constant(C) @ (ca.vertcat(signals.q, signals.v) - estimate)
         moved = ca.vertcat(v_hat, a) + x["L"] @ error
-        z_rate = ca.vertcat(summed * (limited == tau) if n_i else ca.SX(0, 1), moved)
+        integrated = summed[:n_i, 0] * (limited == tau) if n_i else ca.SX(0, 1)
+        z_rate = ca.vertcat(integrated, followed[n_i:, 0], moved)
         return law_function(replace(signals, z=z).inputs, limited, z_rate)
 
     recipe = Recipe(
         write=write,
         numbers={**(own.numbers if isinstance(own, Recipe) else {}), **bounds},
         integral=bool(n_i),
+        n_own=n_own,
         structure=(law_key(own, plant), finite.tolist(), C.tolist(), observer.measured),
     )
     return replace(
         parts,
         law=recipe,
-        n_state=n_i + 2 * n,
+        n_state=parts.n_state + 2 * n,
         assumptions=(*parts.assumptions, observer.assumption),
     )

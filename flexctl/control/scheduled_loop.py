@@ -11,7 +11,7 @@ import numpy as np
 from flexctl.body import present
 from flexctl.checks import Array
 from flexctl.control.laws import Signals, constant, rigid_forces, straight_arm
-from flexctl.control.lqr import StateFeedback
+from flexctl.control.lqr import GivenFeedback, StateFeedback
 from flexctl.control.path_schedule import (
     PathTable,
     path_numbers,
@@ -77,15 +77,16 @@ def _widened(table: PathTable, m: int) -> Array:
 
 
 def schedule_numbers(
-    plant: Plant, reference: ReferenceMotion, feedback: StateFeedback
+    plant: Plant, reference: ReferenceMotion, feedback: StateFeedback | GivenFeedback
 ) -> dict[str, Array]:
-    """Numbers of a law that follows the schedule of its feedback: gains, equilibria under gravity.
+    """Numbers of a law that acts all along a path: gains, equilibria under gravity.
 
-    "sag" (n,) is the equilibrium less the undeformed arm, "holding" (m,) its commands less those
-    that hold the latter.
+    Gains are those of the schedule of the feedback, or its only ones. "sag" (n,) is the equilibrium
+    less the undeformed arm, "holding" (m,) its commands less those that hold the latter.
     """
-    assert feedback.schedule is not None
-    numbers = path_numbers(reference) | table_numbers("G", feedback.schedule.gains)
+    schedule = feedback.schedule if isinstance(feedback, StateFeedback) else None
+    gains = schedule.gains if schedule else PathTable(coefficients=feedback.gain[None])
+    numbers = path_numbers(reference) | table_numbers("G", gains)
     if present(*plant.equations.arm.gravity):
         for name, value in (("sag", _sag), ("holding", _holding)):
             at = partial(value, plant, reference)

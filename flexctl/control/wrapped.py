@@ -155,9 +155,9 @@ def wrap_controller(
 
 def _reference(reference: Any) -> Any:
     """Return the reference as the value of a design's key."""
-    motion, fed = reference, dict[str, Any]()
+    motion, shaper, fed = reference, None, dict[str, Any]()
     if isinstance(reference, Design):
-        file = reference.reference.file
+        file, shaper = reference.reference.file, reference.reference.shaper
         motion = reference.reference if file is None else make_reference(reference)
         fed = {"feed_forward": reference.reference.feeds} if file is not None else fed
     if not isinstance(motion, ReferenceMotion):
@@ -165,7 +165,8 @@ def _reference(reference: Any) -> Any:
     if motion.torque:
         raise InputError("reference: expected a motion, got torques")
     table = {"kind": "motion", "from": motion.start.tolist(), "to": motion.final.tolist()} | fed
-    return table | {"motion": motion} | ({"duration": motion.duration} if motion.duration else {})
+    table |= {"motion": motion} | ({"shaper": shaper.table()} if shaper else {})
+    return table | ({"duration": motion.duration} if motion.duration else {})
 
 
 @dataclass(frozen=True, kw_only=True)

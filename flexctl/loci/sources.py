@@ -156,11 +156,14 @@ def on_reference(closed: ClosedLoop) -> Source:
     """
     motion = closed.controller.reference
 
-    def state(t: float) -> tuple[Array, Array]:
-        q_d, v_d, _ = motion.sample(np.array([t]))
-        return closed.truth.straight(q_d[:, 0]), closed.truth.straight(v_d[:, 0])
+    def desired(t: float) -> list[Array]:
+        return [part[:, 0] for part in motion.sample(np.array([t]))]
 
-    return _moving(closed, state, lambda t: closed.agreeing_state(*state(t)))
+    def state(t: float) -> tuple[Array, Array]:
+        q_d, v_d, _ = desired(t)
+        return closed.truth.straight(q_d), closed.truth.straight(v_d)
+
+    return _moving(closed, state, lambda t: closed.agreeing_state(*state(t), *desired(t)))
 
 
 def on_run(closed: ClosedLoop, run: Trajectory) -> Source:

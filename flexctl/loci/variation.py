@@ -21,12 +21,12 @@ from flexctl.loop import (
     name_modes,
 )
 from flexctl.model import (
-    DESIGN_TABLES,
     FACTOR,
     Arm,
     Design,
     apply_settings,
     design_value,
+    is_of_design,
     only_number,
     setting_value,
     unit_of,
@@ -72,7 +72,7 @@ class Variation:
     @property
     def of_design(self) -> bool:
         """Whether it is a number of the design and not of the arm."""
-        return self.key.split(".")[0] in DESIGN_TABLES
+        return is_of_design(self.key)
 
     @property
     def unit(self) -> str:

@@ -30,7 +30,7 @@ from flexctl.errors import InputError
 from flexctl.loop.events import JUMP
 from flexctl.loop.measurement import Measurement, make_measurement, measure_signals
 from flexctl.loop.setup import default_truth
-from flexctl.model import DESIGN_TABLES, Arm, BasisChoice, load_model, pick_basis
+from flexctl.model import Arm, BasisChoice, is_of_design, load_model, pick_basis
 from flexctl.plant import (
     STIFFNESS_ERROR,
     Plant,
@@ -140,7 +140,7 @@ class ClosedLoop(Summary):
         of_design, of_plant = dict[str, ArrayLike](), dict[str, ArrayLike]()
         for key, x in values.items():
             if key not in of_truth:
-                (of_design if key.split(".")[0] in DESIGN_TABLES else of_plant)[key] = x
+                (of_design if is_of_design(key) else of_plant)[key] = x
         own = {key: x for key, x in of_plant.items() if not is_stiffness_error(key)}
         own |= {key.removeprefix(_OF_TRUTH): x for key, x in of_truth.items()}
         truth = self.truth.at(own) if own else self.truth
@@ -227,7 +227,8 @@ class ClosedLoop(Summary):
         missing = missing_terms(self.truth.arm, loop.reference.final)
         where = (f"at the reference's end, {sentence}" for sentence in missing)
         shapes = (_kept_shapes(self.shape_error),) if self.shape_error else ()
-        return (*loop.assumptions, *measured, sampling, *where, *shapes)
+        when = () if self.prescribed else (sampling,)
+        return (*loop.assumptions, *measured, *when, *where, *shapes)
 
     @cached_property
     def reference(self) -> ca.Function:
@@ -249,9 +250,8 @@ class ClosedLoop(Summary):
             s = ca.fmin(ca.fmax(x, 0), 1) ** 2 * (3 - 2 * ca.fmin(ca.fmax(x, 0), 1))
         if self.controller.external and self.controller.external.timed:
             s = t
-        q_d, v_d, a_d = motion.function(t, *([own] if own.numel() else []))
-        third = ca.densify(motion.after(phase / JUMP, a_d, stepped))
-        outputs = [ca.densify(s), q_d, v_d, third]
+        results = motion.function.call([t, *([own] if own.numel() else [])])
+        outputs = [ca.densify(s), *motion.after(phase / JUMP, results, stepped)]
         parts = [switch, own, ca.vec(stepped)]
         numbers = ca.MX.sym("numbers", sum(part.numel() for part in parts))
         ends = np.cumsum([0, *(part.numel() for part in parts)]).tolist()
@@ -346,9 +346,17 @@ class ClosedLoop(Summary):
         how = (bool(self.controller.blend), bool(external and external.timed), steps)
         return f"{_digest(motion.function)} {how}"
 
-    def agreeing_state(self, q: Array, v: Array) -> Array:
-        """State of the law (n_z,) with the measurement of the truth's q, v (n,) as estimate."""
-        return self.controller.agreeing_state(*self.measurement.read(q, v))
+    def agreeing_state(self, q: Array, v: Array, *desired: Array, weight: float = 0.0) -> Array:
+        """State of the law (n_z,) with the measurement of the truth's q, v (n,) as estimate.
+
+        See `Controller.agreeing_state` for the others.
+        """
+        seen = self.measurement.read(q, v)
+        return self.controller.agreeing_state(*seen, *desired, weight=weight)
+
+    def initial_law_state(self, q: Array, v: Array) -> Array:
+        """State of the law (n_z,) at the start of a run with the truth at q, v (n,)."""
+        return self.controller.initial_state(*self.measurement.read(q, v))
 
     def _law_inputs(self) -> list[ca.SX]:
         m, n, n_z = self.truth.m, self.truth.n, self.controller.n_state

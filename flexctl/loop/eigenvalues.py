@@ -13,7 +13,7 @@ import scipy.linalg
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.plant import Plant
+from flexctl.plant import line_modes
 
 ON_AXIS = 1e-9  # |Re| below this fraction of |lambda| is neither stable nor unstable
 _SHARP = 1e-3  # 1/s: bound of the error of X^-1 A X with which it is better than A
@@ -121,29 +121,17 @@ def eigenvectors(A: Array) -> tuple[ComplexArray, ComplexArray, ComplexArray]:
 def name_modes(loop: ClosedLoop, joints: Array, size: int) -> ModeNames:
     """Name the motions of a closed loop with `size` states at joint variables (m,)."""
     truth = loop.truth
-    T_q, own = _line_modes(truth, joints)
+    T_q, own = line_modes(truth, joints)
     names = [*own, *own]
     names += [f"integral of {joint}" for joint in truth.joints[: loop.controller.n_integral]]
-    names += ["controller"] * loop.controller.n_own
+    own = loop.controller.own_states
+    names += ["controller"] * (loop.controller.n_own - len(own)) + list(own)
     if loop.controller.observer:
         names += [f"observer of {name}" for name in [*loop.controller.plant.coordinates] * 2]
     names += ["delayed torque"] * (size - len(names))
     n, T = truth.n, np.eye(size)
     T[:n, :n] = T[n : 2 * n, n : 2 * n] = T_q
     return ModeNames(T=T, names=tuple(names))
-
-
-def _line_modes(plant: Plant, joints: Array) -> tuple[Array, list[str]]:
-    """T_q (n, n) from amplitudes of the lines' own modes to q, and the names of these (n,)."""
-    T_q, k, names = np.eye(plant.n), plant.rigid, [*plant.joints, *plant.rotors]
-    for j, body in enumerate(plant.bodies):
-        length = body.link.dh.d + joints[j] if body.sliding else body.link.length
-        for direction in body.planes:
-            Phi = body.modes(direction, float(length))
-            own = slice(k, k + len(Phi))
-            T_q[own, own], k = Phi, own.stop
-            names += [f"{body.link.name}.{direction}.{i + 1}" for i in range(len(Phi))]
-    return T_q, names
 
 
 def in_words(name: str) -> str:

@@ -103,7 +103,8 @@ def find_loop_equilibrium(
             "held, got one that depends on the time itself: it can be run, and not be linearised"
         )
     q0, tau0 = find_equilibrium(loop.truth, loop.truth.straight(joints))
-    z0 = loop.agreeing_state(q0, np.zeros(loop.truth.n))
+    still = np.zeros(loop.truth.n)
+    z0 = loop.agreeing_state(q0, still, joints, weight=second_loop_weight)
     if not _holds(loop.controller, joints, second_loop_weight):
         return Equilibrium(desired=joints, q=q0, z=z0, tau=tau0, reference=q0)
     balance = ForceBalance(loop=loop, joints=joints, second_loop_weight=second_loop_weight)
@@ -176,15 +177,18 @@ def _words(loop: ClosedLoop, joints: Array) -> str:
 def set_integrals(loop: ClosedLoop, rest: Equilibrium, second_loop_weight: float) -> Equilibrium:
     """Set the integrals of a law so that it holds the arm at the equilibrium of a similar loop.
 
-    A law is affine in its integrals, so that one step gives them; without integrals, or without
-    gravity, nothing changes.
+    A law is affine in its integrals and in its own states, which come to rest, so that one step
+    gives them; without integrals, or without gravity, nothing changes.
     """
     own = loop.controller.n_integral
     if not own or not any(loop.truth.arm.gravity):
         return rest
+    end = own + loop.controller.n_own
     arguments = law_arguments(loop, rest.q, rest.z, rest.desired, second_loop_weight)
-    short = rest.tau - loop.controller.without_limits.evaluate("law", *arguments)[0].ravel()
-    _, L, *_ = law_jacobians(loop, rest.q, rest.z, rest.desired, second_loop_weight)
+    tau, rate = loop.controller.without_limits.evaluate("law", *arguments)
+    _, L, _, F = law_jacobians(loop, rest.q, rest.z, rest.desired, second_loop_weight)
+    slopes = np.vstack([L[:, :end], F[own:end, :end]])
+    short = np.concatenate([rest.tau - tau.ravel(), -rate.ravel()[own:end]])
     z = rest.z.copy()
-    z[:own] += np.linalg.lstsq(L[:, :own], short, rcond=None)[0]
+    z[:end] += np.linalg.lstsq(slopes, short, rcond=None)[0]
     return replace(rest, z=z)

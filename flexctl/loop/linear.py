@@ -18,6 +18,7 @@ from flexctl.loop.closed_loop import ClosedLoop, require_loop
 from flexctl.loop.eigenvalues import extended_precision_eigenvalues, needs_extended_precision
 from flexctl.loop.equilibrium import Equilibrium, equilibrium_at_reference, find_loop_equilibrium
 from flexctl.loop.equilibrium_search import law_arguments, law_jacobians, measurement_jacobian
+from flexctl.loop.law_signals import LawSignals, read_signals, signals_of
 from flexctl.loop.zero_order_hold import ZeroOrderHold, zero_order_hold
 from flexctl.plant import LinearPlant, Plant, linear_model, state_space
 from flexctl.plant import linearise as linearise_plant
@@ -50,6 +51,8 @@ class LinearLoop(Summary):
         The equilibrium; None for a loop that is built from matrices.
     by_reference
         dtau/dr (m, 3m) and dz'/dr (n_z, 3m) of r = [q_d; v_d; a_d]; None if not requested.
+    read
+        The signals that the law reads; None for a loop that is built from matrices.
 
     Examples
     --------
@@ -69,6 +72,7 @@ class LinearLoop(Summary):
     own: Array | None = None
     rest: Equilibrium | None = None
     by_reference: tuple[Array, Array] | None = None
+    read: LawSignals | None = None
 
     def __post_init__(self) -> None:
         (m, n), n_z = self.feedback.shape, self.integral_gain.shape[1]
@@ -109,6 +113,14 @@ class LinearLoop(Summary):
     def K(self) -> Array:
         """Feedback from [x; z], (m, 2n + n_z): u = K [x; z]."""
         return np.hstack([self.feedback, self.integral_gain])
+
+    @cached_property
+    def signals(self) -> LawSignals:
+        """The signals that the law reads; without other names, states of the plant."""
+        if self.read is not None:
+            return self.read
+        identity = np.eye(self.feedback.shape[1])
+        return read_signals(self.plant.states, identity, self.feedback, self.E)
 
     @cached_property
     def poles(self) -> ComplexArray:
@@ -444,6 +456,7 @@ def linearise_at(
         driven_by=E @ by_state,
         own=F,
         rest=rest,
+        read=signals_of(loop, by_state, K, E),
     )
 
 

@@ -14,7 +14,7 @@ from flexctl.model.changed_arm import (
 from flexctl.model.chosen_gains import CHOSEN_GAINS, set_aside, with_values
 from flexctl.model.compatibility import check_design
 from flexctl.model.controller_matrices import load_matrices
-from flexctl.model.design import Design, FeedForward, Reference
+from flexctl.model.design import Design, FeedForward, Loop, Reference, below_nyquist
 from flexctl.model.design_writing import design_text
 from flexctl.model.files import (
     drafts,
@@ -25,6 +25,7 @@ from flexctl.model.files import (
     replacing_file,
     write_sealed,
 )
+from flexctl.model.filters import Filter
 from flexctl.model.law import (
     INSTRUMENTS,
     FastLoop,
@@ -64,12 +65,14 @@ from flexctl.model.settings import (
     apply_settings,
     design_value,
     has_number,
+    is_of_design,
     only_number,
     scaled,
     setting_value,
     with_options,
     with_value,
 )
+from flexctl.model.shaper_choice import Shaper
 from flexctl.model.tune_choice import TuneChoice
 from flexctl.model.units import FACTOR, command_units, torque_units, unit_of
 
@@ -90,10 +93,12 @@ __all__ = [
     "FastLoop",
     "FastWeights",
     "FeedForward",
+    "Filter",
     "FixedDamping",
     "FlexibleJoint",
     "Gains",
     "Link",
+    "Loop",
     "MissingOptionError",
     "Motor",
     "Noise",
@@ -103,12 +108,14 @@ __all__ = [
     "RigidBody",
     "Samples",
     "SecondLoop",
+    "Shaper",
     "SlowAngle",
     "Solver",
     "StateSpace",
     "TuneChoice",
     "Unquoted",
     "apply_settings",
+    "below_nyquist",
     "build",
     "build_file",
     "check_design",
@@ -119,6 +126,7 @@ __all__ = [
     "find_method",
     "has_number",
     "in_one_line",
+    "is_of_design",
     "list_designs",
     "list_models",
     "load_design",

@@ -1,6 +1,7 @@
 """Schema of designs/*.toml: a controller, its reference motion and how its loop is judged."""
 
 from collections.abc import Mapping
+from math import pi
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -8,6 +9,7 @@ from annotated_types import Ge, Lt, MinLen
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from flexctl.errors import InputError
+from flexctl.model.filters import Filter
 from flexctl.model.law import (
     INSTRUMENTS,
     STATE,
@@ -35,19 +37,23 @@ from flexctl.model.record import (
     Record,
     RefusalError,
     Text,
+    Unquoted,
     one_of,
 )
+from flexctl.model.shaper_choice import Shaper
 from flexctl.model.tune_choice import TuneChoice
 
 _OPEN = ("feedforward", "torque", PRESCRIBED)
-_WITH_SECOND_LOOP = ("decoupling", "composite")
-_WITHOUT_GAINS = (*_OPEN, "state-space")
+_WITH_SECOND_LOOP = ("decoupling", "composite", "lqg")
+_WITHOUT_GAINS = (*_OPEN, "state-space", "lqg")
+_BY_ENCODERS = "takes no more of it than encoders and tachometers give, and needs no observer"
 _WITHOUT_OBSERVER = {
     "feedforward": "measures nothing",
     "torque": "measures nothing",
     PRESCRIBED: "measures nothing",
     "state-space": "has its own (state_space.measures)",
-    "joint-pd": "takes no more of it than encoders and tachometers give, and needs no observer",
+    "joint-pd": _BY_ENCODERS,
+    "computed-torque": _BY_ENCODERS,
 }
 _IN_MEMORY = "motion"  # kind of a reference that is a function, which no file can hold
 REFERENCES = ("cycloid", "quintic", "setpoint", "csv", "spin-up", "bang-bang")
@@ -102,7 +108,8 @@ class Reference(Record):
     columns t, joint1, joint2, ... and perhaps joint1_rate, joint1_acceleration, ...; its path is
     relative to the folder of the design. A `motion` is a function, in memory only: see
     `ReferenceMotion`. `feed_forward` is the highest derivative of the motion that the law gets:
-    "position", "rate" or, if it is absent, "acceleration"; it gets 0 for those above.
+    "position", "rate" or, if it is absent, "acceleration"; it gets 0 for those above. A `shaper`
+    convolves the motion, whatever its kind, with impulses.
     """
 
     kind: ReferenceKind
@@ -112,6 +119,7 @@ class Reference(Record):
     torque: Numbers | None = None
     duration: Positives | None = None
     file: Text | None = None
+    shaper: Shaper | None = None
     feed_forward: FeedForward | None = None
     motion: Annotated[Any, BeforeValidator(_motion_in_memory)] = Field(default=None, repr=False)
 
@@ -139,13 +147,24 @@ class Reference(Record):
     @property
     def straight(self) -> bool:
         """Whether the motion is a straight line in joint space for certain."""
+        return self.kind in {"cycloid", "quintic", "bang-bang"} and len(self._ways) == 1
+
+    @property
+    def on_one_line(self) -> bool:
+        """Whether it stays on a straight line in joint space for certain, or at a pose."""
+        at_once = self.kind == "setpoint" or (self.to is not None and not self._ways)
+        return self.straight or at_once
+
+    @property
+    def _ways(self) -> set[float]:
+        """Durations [s] of the joints that move from one position to another."""
         ways = zip(self.from_ or (), self.to or (), self.durations, strict=False)
-        times = {T for start, end, T in ways if start != end}
-        return self.kind in {"cycloid", "quintic", "bang-bang"} and len(times) == 1
+        return {T for start, end, T in ways if start != end}
 
     def _faults(self) -> Faults:
         fields = {field.alias or name: name for name, field in type(self).model_fields.items()}
-        entries = {key: getattr(self, name) for key, name in fields.items() if key != "kind"}
+        of_all = ("kind", "shaper")
+        entries = {key: getattr(self, name) for key, name in fields.items() if key not in of_all}
         needed, possible = _KEYS[self.kind]
         if self.kind == _IN_MEMORY and self.motion is None:
             yield "kind", one_of(REFERENCES), self.kind
@@ -174,7 +193,9 @@ class Reference(Record):
 class Loop(Record):
     """How the loop is closed and judged: times [s], `settle_within` [m].
 
-    `sample_time` 0 is continuous.  `duration` None: end of the reference and 0.5 s.
+    `sample_time` 0 is continuous; else the law's linear parts are discretised "exact", with their
+    inputs held over a sample, or by "tustin", exact at the frequency `prewarp` [rad/s] if given.
+    `duration` None: end of the reference and 0.5 s.
     `strain_gauges` stand at these fractions x/l of every elastic line. `measures` is the state, or
     the instruments from which an observer estimates it.
     """
@@ -182,16 +203,39 @@ class Loop(Record):
     measures: Measures = STATE
     sample_time: NonNegative = 0.0
     delay: NonNegative = 0.0
+    discretisation: Literal["exact", "tustin"] = "exact"
+    prewarp: Positive | None = None
     duration: Positive | None = None
     settle_within: Positive = 1e-4
     strain_gauges: Annotated[tuple[Inside, ...], MinLen(1)] | None = None
 
+    @property
+    def nyquist(self) -> float:
+        """Nyquist frequency pi/T [rad/s]; infinite for a continuous law."""
+        return pi / self.sample_time if self.sample_time else float("inf")
+
     def _faults(self) -> Faults:
-        if self.delay and not self.sample_time:
-            yield "sample_time", "more than 0, as there is a delay", 0
+        for key in ("delay", "prewarp"):
+            if getattr(self, key) and not self.sample_time:
+                yield "sample_time", f"more than 0, as there is a {key}", 0
+        if self.discretisation == "tustin" and not self.sample_time:
+            yield "sample_time", 'more than 0, as discretisation is "tustin"', 0
+        if self.prewarp is not None and self.discretisation != "tustin":
+            yield (
+                "prewarp",
+                f'no such key, as discretisation is "{self.discretisation}"',
+                self.prewarp,
+            )
+        if self.prewarp is not None and self.prewarp >= self.nyquist:
+            yield "prewarp", below_nyquist(self), self.prewarp
         gauges = self.strain_gauges or ()
         if len(set(gauges)) != len(gauges):
             yield "strain_gauges", "every position once", gauges
+
+
+def below_nyquist(loop: Loop) -> str:
+    """Say which frequencies a sampled law can have."""
+    return f"less than {loop.nyquist:.6g} rad/s (pi/T, the Nyquist frequency of loop.sample_time)"
 
 
 class Design(FileRecord):
@@ -213,6 +257,8 @@ class Design(FileRecord):
         Of the joint loop, per joint: `Gp`, `Gv`, `Gi`, in the units of the method (see `Gains`).
     second_loop, slow_loop, fast_loop, observer, state_space, options
         Further parts of the law; None, or empty, where it has none.
+    filters
+        Filters in series between the law and the limits of its torques, the first one first.
     loop
         What is measured, sampling period and delay [s], length of a run [s], band [m] within which
         the tip counts as settled.
@@ -241,6 +287,7 @@ class Design(FileRecord):
     fast_loop: FastLoop | None = None
     state_space: StateSpace | None = None
     options: OptionTable = Options()  # of a method of an installed package
+    filters: tuple[Filter, ...] = ()
     loop: Loop = Loop()
     tune: TuneChoice | None = None
     expect: Expectations = Field(default_factory=dict)
@@ -286,7 +333,7 @@ class Design(FileRecord):
     @property
     def follows_path(self) -> bool:
         """Whether a second loop acts all along the path, in place of joint gains and fast loop."""
-        return bool(self.second_loop and self.second_loop.schedule)
+        return bool(self.second_loop and (self.second_loop.schedule or self.method == "lqg"))
 
     @property
     def slow_angle(self) -> SlowAngle:
@@ -335,6 +382,7 @@ class Design(FileRecord):
         yield from self._observer_faults() if self.instruments else self._without_observer()
         yield from self._second_loop_faults()
         yield from self._composite_faults()
+        yield from self._filter_faults()
         if self.open_loop and self.loop.strain_gauges is not None:
             expected = f"no such key, as method {self.method} measures nothing"
             yield "loop.strain_gauges", expected, self.loop.strain_gauges
@@ -351,6 +399,9 @@ class Design(FileRecord):
         if reference.feed_forward:
             expected = f"no such key, as method is {PRESCRIBED}, which follows all of it"
             yield "reference.feed_forward", expected, reference.feed_forward
+        if self.filters:
+            expected = f"no such tables, as method is {PRESCRIBED}: no command is filtered"
+            yield "filters", expected, Unquoted(f"{len(self.filters)} of them")
         for key in ("sample_time", "delay"):
             if value := getattr(self.loop, key):
                 expected = f"0, as method is {PRESCRIBED}: nothing is computed late"
@@ -362,6 +413,8 @@ class Design(FileRecord):
             yield "gains", without, self.gains.table()
         if self.method in METHODS and self.method not in _WITHOUT_GAINS and self.gains is None:
             yield "gains", "a value", NOTHING
+        if self.gains and self.method != "joint-pd" and not all(self.gains.Gv):
+            yield "gains.Gv", f"more than 0, as method is {self.method}", self.gains.Gv
         if self.method in METHODS and "options" in self.model_fields_set:
             yield "options", without, dict(self.options)
 
@@ -397,14 +450,29 @@ class Design(FileRecord):
 
     def _second_loop_faults(self) -> Faults:
         if self.second_loop and self.method not in _WITH_SECOND_LOOP:
-            expected = "no such table, as method is neither decoupling nor composite"
+            expected = "no such table, as method is none of decoupling, composite and lqg"
             yield "second_loop", expected, self.second_loop.table()
+        if self.method == "lqg" and not self.second_loop:
+            yield "second_loop", "a table, as method is lqg", NOTHING
+        if self.method == "lqg" and self.second_loop and self.second_loop.switch:
+            expected = "no such key, as the loop of lqg acts from the start"
+            yield "second_loop.switch", expected, self.second_loop.switch.table()
         if self.second_loop and not self.reference.rests:
             expected = f"no such table, as the reference ({self.reference.kind}) never rests"
             yield "second_loop", expected, self.second_loop.table()
         if self.second_loop and self.second_loop.schedule and not self.reference.straight:
             expected = "no such key, as the reference is no straight line in joint space"
             yield "second_loop.schedule", expected, self.second_loop.schedule
+
+    def _filter_faults(self) -> Faults:
+        """Yield filters that a sampled law cannot have, and those that cannot follow a path."""
+        for k, one in enumerate(self.filters):
+            key = f"filters[{k + 1}].frequency"
+            if isinstance(one.frequency, float | int) and one.frequency >= self.loop.nyquist:
+                yield key, below_nyquist(self.loop), one.frequency
+            if one.follows and not self.reference.on_one_line:
+                expected = "a number, as the reference is no straight line in joint space"
+                yield key, expected, one.frequency
 
     def _composite_faults(self) -> Faults:
         if self.method != "composite":

@@ -63,12 +63,22 @@ def _bare_keys(tune: dict[str, Any] | None) -> None:
 def toml_text(table: Mapping[str, Any]) -> str:
     """Write a table as TOML: its tables below its other keys, what is inside these in one line."""
     table = plain(dict(table))
-    rows = [_row(key, value) for key, value in table.items() if not isinstance(value, dict)]
-    for name, inner in table.items():
-        if isinstance(inner, dict):
-            rows += ["", f"[{_key(name)}]"]
+    below = {name: tables for name, value in table.items() if (tables := _tables(value))}
+    rows = [_row(key, value) for key, value in table.items() if key not in below]
+    for name, tables in below.items():
+        head = f"[{_key(name)}]" if isinstance(table[name], dict) else f"[[{_key(name)}]]"
+        for inner in tables:
+            rows += ["", head]
             rows += [_row(key, value) for key, value in inner.items() if value is not None]
     return "\n".join(rows) + "\n"
+
+
+def _tables(value: object) -> list[dict[str, Any]]:
+    """Return a table, or those of an array of tables; of any other value nothing."""
+    if isinstance(value, dict):
+        return [value]
+    tables = value if isinstance(value, list) else []
+    return tables if all(isinstance(inner, dict) for inner in tables) else []
 
 
 def _row(key: str, value: object) -> str:

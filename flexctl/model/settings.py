@@ -33,9 +33,11 @@ DESIGN_TABLES = (
     "loop",
     "options",
     "state_space",
+    "filters",
 )
 """Tables of a design file, whose numbers may be varied like those of an arm."""
 
+_ENTRY = re.compile(r"(?P<name>\w+)\[(?P<place>\d+)\]")  # of an array of tables
 _ROOTS = ("gravity", "base", "payload", "truth")
 _FACTOR = re.compile(r"\*(?P<factor>\S+)|(?P<percent>[+-]\S+)%")
 
@@ -300,19 +302,35 @@ def put_number(
 
     Raises InputError if there is no table of that name, or the value is no number.
     """
-    *above, last = key.split(".")
-    inner: Any = table
-    for name in above:
-        inner = inner.get(name) if isinstance(inner, dict) else None
+    above, _, last = key.rpartition(".")
+    inner = _inside(table, above)
     if not isinstance(inner, dict):
-        raise InputError(f"{design.label}: {key}: expected a table {'.'.join(above)}, got nothing")
+        raise InputError(f"{design.label}: {key}: expected a table {above}, got nothing")
     numbers = checks.finite(key, value)
     inner[last] = scaled(design_value(design, key), float(numbers)) if factor else numbers.tolist()
 
 
 def design_value(design: Design, key: str) -> object:
     """Return what a key of a design stands for, be it written or a default; None if nothing."""
-    value: Any = design.model_dump(by_alias=True)
-    for name in key.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
+    return _inside(design.model_dump(by_alias=True), key)
+
+
+def _inside(table: Any, key: str) -> Any:
+    """Return what a table has under a key path such as ``filters[1].frequency``; None if nothing.
+
+    Tables of an array are counted from 1.
+    """
+    for part in key.split(".") if key else ():
+        entry = _ENTRY.fullmatch(part)
+        table = table.get(entry["name"] if entry else part) if isinstance(table, dict) else None
+        if entry:
+            rows, k = table if isinstance(table, list | tuple) else (), int(entry["place"])
+            table = rows[k - 1] if 0 < k <= len(rows) else None
+    return table
+
+
+def is_of_design(key: str) -> bool:
+    """Whether a key is that of a number of a design: of one of its tables."""
+    first = key.split(".")[0]
+    entry = _ENTRY.fullmatch(first)
+    return (entry["name"] if entry else first) in DESIGN_TABLES

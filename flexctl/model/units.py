@@ -53,6 +53,7 @@ _DESIGN = {
     "gains.Gi": "1/s^3",
     "loop.sample_time": "s",
     "loop.delay": "s",
+    "loop.prewarp": "rad/s",
     "loop.duration": "s",
     "loop.settle_within": "m",
     "loop.strain_gauges": "-",
@@ -81,9 +82,9 @@ _JOINT_PD = {
 }
 """Gains of the method joint-pd, in commands {u}: torques, or volts or amperes of motors. Those of
 all other methods are accelerations."""
-_COMPOSITE = {"second_loop.weights.effort": "J/{u^2}"}
-"""The second loop makes commands after composite control, and accelerations after decoupling."""
-_OF_METHOD = {"joint-pd": _JOINT_PD, "composite": _COMPOSITE}
+_OF_COMMANDS = {"second_loop.weights.effort": "J/{u^2}"}
+"""The second loop makes commands in composite and lqg, and accelerations after decoupling."""
+_OF_METHOD = {"joint-pd": _JOINT_PD, "composite": _OF_COMMANDS, "lqg": _OF_COMMANDS}
 
 FACTOR = "-"
 """Unit of a number by which others are multiplied."""

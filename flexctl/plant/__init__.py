@@ -1,6 +1,7 @@
 """How the arm moves: equations of motion as CasADi functions, linearisation, kinematics."""
 
 from flexctl.plant.buckling import LoadShares, load_shares, missing_terms
+from flexctl.plant.clamped_lines import line_modes
 from flexctl.plant.compilation import (
     Evaluator,
     Wanted,
@@ -75,6 +76,7 @@ __all__ = [
     "kept_shape_error",
     "known_numbers",
     "limits_current",
+    "line_modes",
     "linear_model",
     "linearise",
     "load_in_units",

@@ -18,7 +18,6 @@ from flexctl.control import design_controller
 from flexctl.errors import FlexctlError, InputError
 from flexctl.loop import ClosedLoop, Setup, close_around
 from flexctl.model import (
-    DESIGN_TABLES,
     FACTOR,
     METHODS,
     Arm,
@@ -27,6 +26,7 @@ from flexctl.model import (
     apply_settings,
     build,
     design_value,
+    is_of_design,
     load_method,
     unit_of,
     with_value,
@@ -234,7 +234,8 @@ class Study:
         return frozenset(
             one.key
             for one in self.variations
-            if one.key.removeprefix(_OF_TRUTH).split(".")[0] not in (*DESIGN_TABLES, *BASES)
+            if not is_of_design(name := one.key.removeprefix(_OF_TRUTH))
+            and name.split(".")[0] not in BASES
         )
 
     def _bench(self, design: int, structure: Values) -> Bench:
@@ -295,7 +296,7 @@ class Bench:
                 setup = replace(setup, truth_basis=_with_order(setup.truth_basis, name, value))
             elif name in BASES:
                 basis = _with_order(basis, name, value)
-            elif name.split(".")[0] in DESIGN_TABLES:
+            elif is_of_design(name):
                 design = with_value(design, name, value, factor=scaled)
             else:
                 setting = f"{name}={'*' if scaled else ''}{value!r}"
@@ -324,7 +325,7 @@ class Bench:
         if name in BASES:
             return None
         try:
-            if name.split(".")[0] in DESIGN_TABLES:
+            if is_of_design(name):
                 own = np.asarray(design_value(self.closed.controller.design, name), dtype=float)
                 self.closed.at({name: own})
                 return {name: own if scaled else np.ones(())}

@@ -19,11 +19,11 @@ from flexctl.checks import Array
 from flexctl.errors import FlexctlWarning, InputError
 from flexctl.loop import Setup, ShapesChoice
 from flexctl.model import (
-    DESIGN_TABLES,
     Arm,
     BasisChoice,
     Design,
     check_design,
+    is_of_design,
     load_design,
     load_model,
     nearest,
@@ -251,7 +251,7 @@ def sweep(
     for key in truth_vary or {}:
         if key in vary:
             raise InputError(f"{key}: expected it in vary or in truth_vary, got it in both")
-        if key.split(".")[0] in DESIGN_TABLES:
+        if is_of_design(key):
             raise InputError(f"truth_vary: expected numbers of the arm, got {key} of the design")
     numbers = {**vary, **{f"truth.{key}": spec for key, spec in (truth_vary or {}).items()}}
     points = make_points(numbers, samples=samples, latin=latin, seed=seed)

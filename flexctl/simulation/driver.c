@@ -160,13 +160,13 @@ static real pair_squares(const state_t *s, casadi_int n, const real *e, const re
   return sum;
 }
 
-/* The same of a state's error e at y: of the arm, and of an observer's estimate or the states of an
-   external law, which are fed back and as fast. Integrals are as exact as the positions that they
-   sum up. */
+/* The same of a state's error e at y: of the arm, of own states of the law and of an observer's
+   estimate, which are fed back and as fast. Integrals are as exact as the positions that they sum
+   up. */
 static real squares(const state_t *s, const real *e, const real *y) {
   const casadi_int n_hat = s->p->n_hat, end = 2 * s->n + s->n_z, at = end - 2 * n_hat;
   real sum = pair_squares(s, s->n, e, y) + pair_squares(s, n_hat, e + at, y + at);
-  for (casadi_int i = end - s->p->n_own; i < end; i++) {
+  for (casadi_int i = at - s->p->n_own; i < at; i++) {
     const real x = e[i] / weight_q(s, y[i]);
     sum += x * x;
   }

@@ -1,8 +1,8 @@
 /* Closed loop of a flexible arm: what the driver of a run and its methods share.
 
    The state of a run is y = [q; v; z; supplied; dissipated], of `size` entries: n coordinates, n
-   rates, the states of the law (integrals, then an observer's estimate), and the energies [J] that
-   the actuators gave and the damping took. Its rate is k = [v; a; z'; powers]. A method makes one step from y0, whose rate is
+   rates, the states of the law (integrals, its own states, an observer's estimate), and the energies
+   [J] that the actuators gave and the damping took. Its rate is k = [v; a; z'; powers]. A method makes one step from y0, whose rate is
    k[0], to y1, whose rate is k[last]; everything else is the driver's.
 
    LANES arms with the same functions and events are integrated at once where it is defined: a
@@ -43,7 +43,7 @@ typedef struct {
   casadi_int method;             /* 0 esdirk, 1 explicit, 2 midpoint, 3 rk4 */
   casadi_int n, m, n_z, held;    /* coordinates, joints, states of the law, law sampled and held */
   casadi_int n_hat;              /* coordinates of an observer: the last 2 n_hat of z are q^, v^ */
-  casadi_int n_own;              /* states that an external law moves: the last n_own of z */
+  casadi_int n_own;              /* own states of the law: the last n_own of z before q^, v^ */
   casadi_int n_lines;            /* elastic lines */
   function_t balance;            /* (q, v, a, tau) -> M a + n - B tau */
   function_t forward;            /* (q, v, tau) -> a */

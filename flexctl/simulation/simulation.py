@@ -135,8 +135,9 @@ def pose(
             f"step: expected at least {duration / _MOST_STEPS:g} s, for {_MOST_STEPS:.0e} steps in "
             f"{duration:g} s, got {step:g}"
         )
-    rest = (*initial_state(loop), loop.controller.initial_state())
-    require_inertia(loop.truth, rest[0])
+    q0, v0, tau0 = initial_state(loop)
+    rest = (q0, v0, tau0, loop.initial_law_state(q0, v0))
+    require_inertia(loop.truth, q0)
     begin = rest if start is None else _begin_at(loop, start, rest)
     events = schedule(loop.controller, duration)
     times = _at_events(times, events)
@@ -211,7 +212,7 @@ def _begin_at(loop: ClosedLoop, start: tuple[Array, ...], rest: Start) -> Start:
         for (name, size), values in zip(sizes.items(), start, strict=False)
     ]
     if len(states) == 2:
-        return states[0], states[1], rest[2], rest[3]
+        return states[0], states[1], rest[2], loop.initial_law_state(*states)
     stretch = Stretch(loop, rest[2])
     stretch.phase = schedule(loop.controller, loop.duration)[0].phase
     tau0, _ = stretch.law(0.0, np.concatenate(states))
@@ -225,7 +226,7 @@ def _integrate(given: InitialValueProblem, name: str, step: float | None) -> Run
     loop, method = given.loop, INTEGRATORS[name]
     if loop.controller.moves_fast and not method.observes:
         able = ", ".join(key for key, other in INTEGRATORS.items() if other.observes)
-        whose = "there is an observer" if loop.controller.observer else "there is an external law"
+        whose = "there is an observer" if loop.controller.observer else _whose_states(loop)
         raise InputError(
             f"integrator: expected one of {AUTO}, {able}, as {whose}, whose states are as fast as "
             f"the arm, got {name}"
@@ -238,6 +239,12 @@ def _integrate(given: InitialValueProblem, name: str, step: float | None) -> Run
     if step is not None and name == "rk4":
         require_stable_step(loop, step, given.start[:2], given.events)
     return run_compiled(given, driver, method, step)
+
+
+def _whose_states(loop: ClosedLoop) -> str:
+    if loop.controller.external:
+        return "there is an external law"
+    return f"the law has states of its own ({loop.controller.own_states[0]})"
 
 
 def _integrate_well(given: InitialValueProblem) -> Run | RunFailure:

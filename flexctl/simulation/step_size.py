@@ -90,7 +90,12 @@ def _law_arguments(loop: ClosedLoop, at: Sequence[Moment]) -> list[Array]:
     """Arguments (., K) of the law at K moments, with a correct estimate of an observer."""
     t, phase = np.array([[moment.t for moment in at], [moment.phase for moment in at]])
     share, *desired = evaluate_columns(loop, "reference", t[None], phase[None])
-    z = [loop.agreeing_state(moment.q, moment.v) for moment in at]
+    z = [
+        loop.agreeing_state(
+            moment.q, moment.v, *(part[:, k] for part in desired), weight=share[0, k]
+        )
+        for k, moment in enumerate(at)
+    ]
     states = z, [moment.q for moment in at], [moment.v for moment in at]
     z, q, v = (np.array(rows).T for rows in states)
     return [share, z, *desired, q, v]

@@ -1,5 +1,6 @@
 """Whether a gain set is good: metrics, stability margins, evaluation, comparison, ranking."""
 
+from flexctl.verdict.channel_margins import ChannelMargins
 from flexctl.verdict.comparison import BASELINE, Comparison, compare, with_baseline
 from flexctl.verdict.evaluation import (
     TOLERANCE,
@@ -9,6 +10,13 @@ from flexctl.verdict.evaluation import (
     no_controller,
     require_motion,
     why_it_failed,
+)
+from flexctl.verdict.loop_responses import (
+    ChannelResponse,
+    LoopResponses,
+    Place,
+    frequency_response,
+    responses_of,
 )
 from flexctl.verdict.margins import NO_LIMIT_DB, StabilityMargins, stability_margins
 from flexctl.verdict.named_metrics import (
@@ -22,6 +30,7 @@ from flexctl.verdict.named_metrics import (
 from flexctl.verdict.partial_verdicts import OF_RUNS, linear_poses_metrics, run_metrics
 from flexctl.verdict.performance import find_no_rest, judge_residual, run_times
 from flexctl.verdict.reasons import Reason, find_reasons, not_computed, unstable_orders
+from flexctl.verdict.sensitivity_peaks import SensitivityPeaks
 from flexctl.verdict.stability import Stability
 
 __all__ = [
@@ -32,10 +41,15 @@ __all__ = [
     "OF_RUNS",
     "TOLERANCE",
     "UNITS",
+    "ChannelMargins",
+    "ChannelResponse",
     "Comparison",
     "Evaluation",
+    "LoopResponses",
     "Metric",
+    "Place",
     "Reason",
+    "SensitivityPeaks",
     "Stability",
     "StabilityMargins",
     "compare",
@@ -43,6 +57,7 @@ __all__ = [
     "evaluate_many",
     "find_no_rest",
     "find_reasons",
+    "frequency_response",
     "judge_residual",
     "linear_metrics",
     "linear_poses_metrics",
@@ -50,6 +65,7 @@ __all__ = [
     "no_controller",
     "not_computed",
     "require_motion",
+    "responses_of",
     "run_metrics",
     "run_times",
     "stability_margins",

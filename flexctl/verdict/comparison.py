@@ -262,18 +262,18 @@ def _judge(loop: ClosedLoop | Evaluation, ladder: Sequence[Plant]) -> Evaluation
 
 
 def by_motion(designs: Sequence[Design]) -> tuple[tuple[str, ...], ...]:
-    """Names of designs grouped by motion: same ends and same path between them.
+    """Names of designs grouped by motion: same ends, same path between them, shaped alike.
 
     Runs of different length are separate groups: slow effects show in the longer one only.
     """
-    motions: list[tuple[ReferenceMotion, float, list[str]]] = []
+    motions: list[tuple[ReferenceMotion, object, list[str]]] = []
     for design in designs:
         motion = make_reference(design)
-        length = design.loop.duration or motion.duration + 0.5
-        known = (names for one, T, names in motions if length == T and _same_motion(one, motion))
+        how = design.loop.duration or motion.duration + 0.5, design.reference.shaper
+        known = (names for one, own, names in motions if own == how and _same_motion(one, motion))
         names = next(known, None)
         if names is None:
-            motions.append((motion, length, [design.name]))
+            motions.append((motion, how, [design.name]))
         else:
             names.append(design.name)
     return tuple(tuple(names) for _, _, names in motions)

@@ -63,7 +63,7 @@ class Evaluation(Summary):
     A run in which the reference does not come to rest has no residual; `no_rest` says so. `rest` is
     the final equilibrium of the closed loop, None for open loops. `not_computed` has the reason for
     every metric that could not be computed while others could; `settle_within` is the tip error [m]
-    within which the design counts as settled.
+    within which the design counts as settled; `linear` is the loop about its final equilibrium.
 
     Metrics of the run are accurate to about 1e-5 of their size, errors of tip and joints to 1e-7 m
     or rad if that is more: measured, not proven; see docs/theory/simulation.md.
@@ -97,6 +97,7 @@ class Evaluation(Summary):
     gains: Mapping[str, Any] = field(default_factory=dict, repr=False)
     not_computed: Mapping[str, str] = field(default_factory=dict)
     settle_within: float = 1e-4
+    linear: LinearLoop | None = field(default=None, repr=False)
 
     def _facts(self) -> dict[str, Any]:
         tracking, residual, stability = self.tracking, self.residual, self.stability
@@ -203,6 +204,8 @@ def _evaluate(
     """Judge a loop whose run is made by `run`, which may raise as `simulate`."""
     assessment = _Assessment(loop=loop, facts=_facts(loop))
     poses = assessment.get("stability", lambda: linear_poses(loop))
+    if poses:
+        assessment = replace(assessment, facts=assessment.facts | {"linear": poses.final})
     equilibrium = None
     if not loop.controller.design.open_loop:
         equilibrium = describe_equilibrium(loop, poses.final.rest if poses else None)

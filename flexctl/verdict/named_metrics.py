@@ -45,6 +45,10 @@ UNITS = {
     "margins.delay_seconds": "s",
     "margins.common_delay_seconds": "s",
     "margins.disk": "-",
+    "margins.sensitivity_peak": "-",
+    "margins.complementary_peak": "-",
+    "margins.joint_sensitivity_peak": "-",
+    "margins.joint_complementary_peak": "-",
     "margins.min_sampling_rate": "Hz",
     "stiffness.lemma.alpha_star": "-",
     "stiffness.exact.alpha_upper": "-",
@@ -59,7 +63,7 @@ MORE_IS_BETTER = frozenset(
     key
     for key in UNITS
     if key in ("stability.min_damping_ratio", "stability.stable", "stiffness.lemma.alpha_star")
-    or (key.startswith("margins.") and key != "margins.min_sampling_rate")
+    or (key.startswith("margins.") and key != "margins.min_sampling_rate" and "peak" not in key)
     or key.endswith("alpha_upper")
 )
 """Metrics of which more is better; of the others less."""

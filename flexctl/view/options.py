@@ -357,6 +357,31 @@ class TuneOptions(VariedOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class BodeOptions(LoopOptions):
+    """Draw frequency responses of DESIGN's loop around MODEL, at its actuators and sensors."""
+
+    pose: str = _option(
+        "--pose",
+        "NAME=VALUE,...",
+        "Joint variables to judge at instead of the final pose.",
+        default="",
+    )
+    kind: Literal["bode", "nyquist", "nichols", "sensitivity"] = _option(
+        "--kind",
+        None,
+        "What --plot draws.",
+        default="bode",
+        show_default=True,
+    )
+    channel: tuple[str, ...] = _several(
+        "--channel",
+        "NAME",
+        "What --plot breaks the loop at: actuators (default), sensors, or one such as tau_joint1 "
+        "or joint1_rate (repeatable).",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class SeparationOptions(LoopOptions):
     """Find how soft MODEL may be before the composite DESIGN destabilises it."""
 

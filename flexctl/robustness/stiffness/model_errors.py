@@ -251,7 +251,9 @@ def _states(loop: ClosedLoop, size: int) -> tuple[str, ...]:
     names = (*loop.truth.coordinates, *(f"{name}.rate" for name in loop.truth.coordinates))
     own = loop.controller.n_integral
     kept = [f"integral of {name}" for name in loop.truth.joints[:own]]
-    kept += [f"controller state {k + 1}" for k in range(loop.controller.n_own)]
+    others = loop.controller.own_states
+    kept += [f"controller state {k + 1}" for k in range(loop.controller.n_own - len(others))]
+    kept += others
     if loop.controller.observer:
         seen = loop.controller.plant.coordinates
         kept += [f"estimate of {name}{rate}" for rate in ("", ".rate") for name in seen]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from flexctl.errors import InputError
-from flexctl.model import DESIGN_TABLES, Design, TuneChoice
+from flexctl.model import Design, TuneChoice, is_of_design
 from flexctl.search.samples import Spec, Variation
 from flexctl.search.tuning.free_numbers import Bounds
 
@@ -58,7 +58,7 @@ def asked_of(
     subject_to = [subject_to] if isinstance(subject_to, str) else subject_to
     over = (own.over or {}) if over is None else over
     for key in over:
-        if key.split(".")[0] in DESIGN_TABLES:
+        if is_of_design(key):
             raise InputError(f"over: expected numbers of the arm, got {key} of the design")
     quantile = own.quantile if quantile is None else quantile
     if quantile is not None:

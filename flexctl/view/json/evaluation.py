@@ -77,7 +77,8 @@ def stability_margins_json(margins: StabilityMargins) -> dict[str, Any]:
     """Write the margins of a stable loop; what is infinite is None."""
     names = (
         "gain_db gain_up_db gain_down_db phase_deg delay_seconds common_delay_seconds "
-        "delay_may_be_less disk disk_frequency"
+        "delay_may_be_less disk disk_frequency sensitivity_peak sensitivity_frequency "
+        "complementary_peak complementary_frequency joint_sensitivity_peak joint_complementary_peak"
     )
     return plain(attributes(margins, names))
 

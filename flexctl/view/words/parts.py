@@ -34,9 +34,11 @@ def arm_words(arm: Arm) -> str:
 def design_words(design: Design) -> str:
     """Say which method a design has, for which arm, and which motion it follows."""
     how = _timing(design.loop.sample_time or None, design.loop.delay)
+    shaper = design.reference.shaper
+    kind = design.reference.kind + (f", shaped by {shaper.kind}" if shaper else "")
     return (
         f"{design.name}: method {design.method} for {design.model}, designed on "
-        f"{per_link(design.basis)}; {how}. Its reference is of kind {design.reference.kind}."
+        f"{per_link(design.basis)}; {how}. Its reference is of kind {kind}."
     )
 
 

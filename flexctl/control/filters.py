@@ -1,0 +1,246 @@
+"""Filters in series between a law and the limits of its torques."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import casadi as ca
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.control.laws import LawParts, Recipe, Signals, law_function, law_key
+from flexctl.control.linear_part import LinearPart, in_series, part_response, timed
+from flexctl.control.mode_frequency import mode_frequency, require_mode
+from flexctl.control.path_schedule import (
+    PathTable,
+    path_numbers,
+    path_parameter,
+    pose_at,
+    table_numbers,
+    table_of,
+    table_value,
+)
+from flexctl.control.reference import ReferenceMotion
+from flexctl.errors import DesignError, InputError
+from flexctl.model import Design, Filter, below_nyquist
+from flexctl.plant import Plant
+
+_POSES = 17  # at which a followed frequency is computed
+_SMOOTH = 0.01  # largest relative error of a frequency between these poses
+
+
+def filter_part(one: Filter) -> LinearPart:
+    """Return a filter with its frequency at 1 rad/s; see `Filter` for its transfer function."""
+    if one.kind == "lead":
+        root, C = one.lead_ratio**0.5, np.array([1 - one.lead_ratio])
+        return LinearPart(A=np.array([[-root]]), B=np.array([root]), C=C, D=one.lead_ratio)
+    if one.kind == "notch":
+        zero, pole = one.notch_damping
+        C = np.array([0.0, 2 * (zero - pole)])
+        return replace(_second_order(pole), C=C, D=1.0)
+    n = one.states
+    if one.kind == "low-pass":
+        return _second_order(one.damping) if n == 2 else _first_order()
+    pairs = [_second_order(np.sin((2 * k + 1) * np.pi / (2 * n))) for k in range(n // 2)]
+    return reduce(in_series, [*pairs, *[_first_order()] * (n % 2)])
+
+
+def _first_order() -> LinearPart:
+    """1/(1 + s)."""
+    return LinearPart(A=np.array([[-1.0]]), B=np.ones(1), C=np.ones(1))
+
+
+def _second_order(damping: float) -> LinearPart:
+    """1/(1 + 2 zeta s + s^2), its state being the output and its rate."""
+    A = np.array([[0.0, 1.0], [-1.0, -2 * damping]])
+    return LinearPart(A=A, B=np.array([0.0, 1.0]), C=np.array([1.0, 0.0]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Channel:
+    """A filter at one joint, as the law has it."""
+
+    joint: int
+    part: LinearPart  # at 1 rad/s
+    rate: PathTable  # N over the path parameter
+    read: PathTable  # R
+    frequency: PathTable  # [rad/s]
+
+    def numbers(self, name: str) -> dict[str, Array]:
+        """Numbers of the law."""
+        return table_numbers(f"{name}.N", self.rate) | table_numbers(f"{name}.R", self.read)
+
+
+def filtered_law(
+    plant: Plant, parts: LawParts, design: Design, reference: ReferenceMotion
+) -> LawParts:
+    """Put the filters of a design behind its law: their states follow those of the law.
+
+    They act on all of the law's torque, with what is fed forward, as filters of a drive's command
+    do: their gain at rest is 1.
+
+    Raises
+    ------
+    InputError
+        When a frequency is that of an unknown mode, or above the Nyquist frequency.
+    DesignError
+        When a followed frequency does not vary smoothly along the path.
+    """
+    filters = [
+        [_channel(plant, design, reference, k, j) for j in _joints(one, plant.m)]
+        for k, one in enumerate(design.filters)
+    ]
+    named = {f"filter{k}.{c.joint}": c for k, channels in enumerate(filters) for c in channels}
+    n_before, law = parts.n_state, parts.law
+    n_own = sum(len(channel.part.A) for channel in named.values())
+    follows = any(one.follows for one in design.filters)
+    numbers = dict(law.numbers) if isinstance(law, Recipe) else {}
+    for name, channel in named.items():
+        numbers |= channel.numbers(name)
+    if follows:
+        numbers |= {f"filters.{key}": x for key, x in path_numbers(reference).items()}
+
+    def write(plant: Plant, signals: Signals) -> ca.Function:
+        x = signals.numbers
+        signals = _sized(signals, parts, n_own)
+        before, z = signals.z[:n_before, 0], signals.z[n_before:, 0]
+        inside = replace(signals, z=before, n_own=len(parts.own_states))
+        inner = law.write(plant, inside) if isinstance(law, Recipe) else law
+        last = inside.inputs[7:] if isinstance(law, Recipe) else plant.free_input
+        given = [signals.s, before, signals.q_d, signals.v_d, signals.a_d, signals.q, signals.v]
+        tau, moved = inner.call([*given, *last][: inner.n_in()])
+        p = ca.SX(0)
+        if follows:
+            p = path_parameter(signals.q_d, {k: x[f"filters.{k}"] for k in ("start", "along")})
+        torque, rates, done = ca.vertsplit(tau), [moved], 0
+        for name, channel in named.items():
+            k, j = len(channel.part.A), channel.joint
+            N, R = (table_value(f"{name}.{key}", x, p) for key in "NR")
+            own, rest = z[done : done + k, 0], channel.part.rest
+            torque[j], rate = part_response(own, torque[j], N, R, rest, 1.0)
+            rates.append(rate)
+            done += k
+        return law_function(signals.inputs, ca.vertcat(*torque), ca.vertcat(*rates))
+
+    shapes = [(c.joint, c.part.rest.tolist(), len(c.rate.coefficients)) for c in named.values()]
+    recipe = Recipe(
+        write=write,
+        numbers=numbers,
+        integral=parts.external is None and n_before > len(parts.own_states),
+        n_own=n_own + len(parts.own_states),
+        structure=("filtered", law_key(law, plant), n_before, shapes),
+    )
+    names = [
+        f"{one.kind} filter of {plant.joints[channel.joint]}"
+        for one, channels in zip(design.filters, filters, strict=True)
+        for channel in channels
+        for _ in range(one.states)
+    ]
+    return replace(
+        parts,
+        law=recipe,
+        n_state=n_before + n_own,
+        own_states=(*parts.own_states, *names),
+        assumptions=(*parts.assumptions, *_sentences(plant, design, filters)),
+    )
+
+
+def _sized(signals: Signals, parts: LawParts, n_own: int) -> Signals:
+    """Signals of the law with filters: those of an external law are its measurements."""
+    if parts.external is None:
+        return signals
+    p = len(parts.external.measures)
+    z = ca.SX.sym("z", parts.n_state + n_own)
+    return replace(signals, z=z, q=ca.SX.sym("y", p), v=ca.SX.sym("y_rate", p))
+
+
+def _joints(one: Filter, m: int) -> list[int]:
+    """Joints that a filter acts on."""
+    return list(range(m)) if one.joint is None else [int(one.joint.removeprefix("joint")) - 1]
+
+
+def _channel(
+    plant: Plant, design: Design, reference: ReferenceMotion, k: int, joint: int
+) -> _Channel:
+    """Discretise filter k of a design at a joint, where it follows a mode all along the path."""
+    one, part = design.filters[k], filter_part(design.filters[k])
+    if one.follows:
+        frequency = _followed(plant.nominal, design, reference, k, joint)
+    else:
+        frequency = PathTable(coefficients=np.array([one.frequency], dtype=float))
+
+    def at(share: float) -> tuple[Array, Array]:
+        return timed(part.faster(float(frequency.at(share))), design.loop)
+
+    count = len(frequency.coefficients)
+    tables = (
+        table_of(lambda share, i=i: at(share)[i], count, checked=False)
+        if count > 1
+        else PathTable(coefficients=at(1.0)[i][None])
+        for i in range(2)
+    )
+    rate, read = tables
+    return _Channel(joint=joint, part=part, rate=rate, read=read, frequency=frequency)
+
+
+def _followed(
+    plant: Plant, design: Design, reference: ReferenceMotion, k: int, joint: int
+) -> PathTable:
+    """Frequency of the mode that filter k follows at a joint, along the path."""
+    one, key = design.filters[k], f"{design.label}: filters[{k + 1}].frequency"
+    name, free = str(one.frequency), None if one.held == "all" else joint
+    require_mode(plant, name, key)
+
+    def at(share: float) -> Array:
+        return np.array(mode_frequency(plant, pose_at(reference, share), name, free))
+
+    if np.array_equal(reference.start, reference.final):
+        table = PathTable(coefficients=at(1.0)[None])
+    else:
+        table = table_of(at, _POSES)
+    if table.error > _SMOOTH:
+        raise DesignError(
+            f"{key}: expected a mode whose frequency varies smoothly along the path, got {name}, "
+            f"which {_POSES} poses give within {table.error:.2g} only: it changes places with "
+            "another one; name that one, or take a number"
+        )
+    highest = max(float(table.at(share)) for share in np.linspace(0, 1, 2 * _POSES))
+    if highest >= design.loop.nyquist:
+        raise InputError(
+            f"{key}: expected {below_nyquist(design.loop)}, got {highest:.4g} ({name})"
+        )
+    return table
+
+
+def _sentences(plant: Plant, design: Design, filters: list[list[_Channel]]) -> Iterator[str]:
+    """Assumptions: what the filters are, where they act, and how they are discretised."""
+    words = [
+        _words(plant, one, channels) for one, channels in zip(design.filters, filters, strict=True)
+    ]
+    yield (
+        "filters act on the whole torque of the law, with what is fed forward, before its limits, "
+        f"each with gain 1 at rest: {'; '.join(words)}"
+    )
+    if not design.loop.sample_time:
+        return
+    if design.loop.discretisation == "exact":
+        yield "each filter is discretised exactly, its input held over a sample"
+        return
+    at = f"exact at {design.loop.prewarp:g} rad/s" if design.loop.prewarp else "without prewarping"
+    yield f"each filter is discretised by Tustin's rule, {at}"
+
+
+def _words(plant: Plant, one: Filter, channels: list[_Channel]) -> str:
+    """Name a filter, its frequency and its joints."""
+    where = "all joints" if one.joint is None else one.joint
+    order = f" of order {one.states}" if one.kind in ("low-pass", "roll-off") else ""
+    if not one.follows:
+        return f"{one.kind}{order} at {one.frequency:g} rad/s ({where})"
+    held = "all motors held" if one.held == "all" else "the other motors held"
+    ranges = (
+        f"{plant.joints[c.joint]} {c.frequency.at(0.0):.4g} to {c.frequency.at(1.0):.4g} rad/s"
+        for c in channels
+    )
+    return f"{one.kind}{order} at {one.frequency} along the path, {held} ({', '.join(ranges)})"
