@@ -69,7 +69,8 @@ def _table(answer: Mapping[str, Any]) -> RenderableType:
     springs = [_springs(answer["flexible_joints"])] if "flexible_joints" in answer else []
     frequencies = [_frequencies(name, list(values)) for name, values in _frequency_rows(answer)]
     table = plain_table("Natural frequencies", "", "rad/s", "Hz", rows=frequencies)
-    return Group(facts, *springs, table, *notes(answer["assumptions"]))
+    motors = [_motors(answer["motors"])] if "motors" in answer else []
+    return Group(facts, *springs, *motors, table, *notes(answer["assumptions"]))
 
 
 def _frequencies(name: str, values: list[float]) -> tuple[str, str, str]:
@@ -89,6 +90,22 @@ def _springs(joints: Mapping[str, Any]) -> RenderableType:
         carrier = "its own spin and the link before" if data["carried"] else "its own spin"
         rows.append((name, *(number(data[key]) for key in keys), carrier))
     return plain_table(title, "", *heads, "turns with", rows=rows, numeric=range(1, 6))
+
+
+def _motors(joints: Mapping[str, Any]) -> RenderableType:
+    """Make the table of the motors."""
+    title = "Motors, behind the gear [N m, N m s/rad; sliding: N, N s/m]"
+    heads = ("command", "gear", "torque per V, A", "damper of back-EMF", "largest at rest")
+    rows = [
+        (
+            name,
+            f"{data['command']} [{data['unit']}]",
+            *(number(data[key]) for key in ("gear", "torque_per_command", "damping")),
+            "no limit" if data["limit"] is None else number(data["limit"]),
+        )
+        for name, data in joints.items()
+    ]
+    return plain_table(title, "", *heads, rows=rows, numeric=range(2, 6))
 
 
 def _frequency_rows(answer: Mapping[str, Any]) -> list[tuple[str, Array]]:
