@@ -242,8 +242,9 @@ class ClosedLoop(Summary):
         missing = missing_terms(self.truth.arm, loop.reference.final)
         where = (f"at the reference's end, {sentence}" for sentence in missing)
         shapes = (_kept_shapes(self.shape_error),) if self.shape_error else ()
+        when = () if self.prescribed else (sampling,)
         rubs = friction_assumptions(self.truth, loop.reference.final)
-        return (*loop.assumptions, *measured, sampling, *rubs, *where, *shapes)
+        return (*loop.assumptions, *measured, *when, *rubs, *where, *shapes)
 
     @cached_property
     def reference(self) -> ca.Function:

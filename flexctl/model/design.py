@@ -428,6 +428,9 @@ class Design(FileRecord):
         if reference.feed_forward:
             expected = f"no such key, as method is {PRESCRIBED}, which follows all of it"
             yield "reference.feed_forward", expected, reference.feed_forward
+        if self.filters:
+            expected = f"no such tables, as method is {PRESCRIBED}: no command is filtered"
+            yield "filters", expected, Unquoted(f"{len(self.filters)} of them")
         for key in ("sample_time", "delay"):
             if value := getattr(self.loop, key):
                 expected = f"0, as method is {PRESCRIBED}: nothing is computed late"
@@ -439,6 +442,8 @@ class Design(FileRecord):
             yield "gains", without, self.gains.table()
         if self.method in METHODS and self.method not in _WITHOUT_GAINS and self.gains is None:
             yield "gains", "a value", NOTHING
+        if self.gains and self.method != "joint-pd" and not all(self.gains.Gv):
+            yield "gains.Gv", f"more than 0, as method is {self.method}", self.gains.Gv
         if self.method in METHODS and "options" in self.model_fields_set:
             yield "options", without, dict(self.options)
 

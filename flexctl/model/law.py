@@ -22,7 +22,7 @@ from flexctl.model.record import (
     as_array,
 )
 
-IntegralGain = Annotated[tuple[NonNegative, ...], MinLen(1), BeforeValidator(as_array)]
+NonNegatives = Annotated[tuple[NonNegative, ...], MinLen(1), BeforeValidator(as_array)]
 SlowAngle = Literal["link", "rotor"]
 STATE = "state"
 Instrument = Literal["encoder", "tachometer", "joint_encoder", "strain_gauge"]
@@ -39,8 +39,8 @@ class Gains(Record):
     """
 
     Gp: Positives
-    Gv: Positives
-    Gi: IntegralGain | None = None
+    Gv: NonNegatives  # 0 of joint-pd alone: back-EMF or friction may be the only damper
+    Gi: NonNegatives | None = None
 
     def _faults(self) -> Faults:
         if self.Gi and any(self.Gi) and not all(self.Gi):

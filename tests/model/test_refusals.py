@@ -222,7 +222,7 @@ DESIGN_CASES = [
     ("Gp = 100.0", 'Gp = "a"', 'gains.Gp: expected a number or an array of numbers, got "a"'),
     ("Gi = 0.0", "Gi = true", "gains.Gi: expected a number or an array of numbers, got true"),
     ("Gp = 100.0", "", "gains.Gp: expected a value, got nothing"),
-    ("[20.0, 20.0, 20.0]", "[20.0, -1.0]", "gains.Gv[2]: expected more than 0, got -1.0"),
+    ("[20.0, 20.0, 20.0]", "[20.0, -1.0]", "gains.Gv[2]: expected at least 0, got -1.0"),
     ("Gi = 0.0", "Gi = -1.0", "gains.Gi[1]: expected at least 0, got -1.0"),
     ("effort = 1e-4", "effort = 0", "second_loop.weights.effort: expected more than 0, got 0"),
     (", effort = 1e-4", "", "second_loop.weights.effort: expected a value, got nothing"),

@@ -160,6 +160,18 @@ def test_a_force_constant_is_a_torque_constant_times_radians_per_metre(make):
     assert run.command_units == ("V",)
 
 
+def test_back_emf_may_be_the_only_damper(make):
+    # J s^2 + (G^2 k_t k_e/R) s + (G k_t/R) Gp = 0 under proportional control alone
+    gains = {"Gp": [40.0], "Gv": [0.0]}
+    loop = make["close"](hub(), make["design"]([0.0], [0.4], "joint-pd", gains=gains))
+    poles = linearise_loop(loop, np.array([0.4]), 0.0).poles
+    expected = np.roots([J, G**2 * K_T * K_E / R, G * K_T / R * 40.0])
+
+    np.testing.assert_allclose(np.sort_complex(poles), np.sort_complex(expected), rtol=1e-9)
+    with pytest.raises(ValueError, match=r"gains.Gv: expected more than 0, as method is decoupl"):
+        make["design"]([0.0], [0.4], "decoupling", gains=gains)
+
+
 LIGHT = 0.05  # kg m^2: its motor stops it within 3 ms, less than the delay
 DELAY = {"sample_time": 0.002, "delay": 0.01, "duration": 1.5}
 

@@ -142,6 +142,20 @@ def test_holding_torques_are_torques_whatever_is_commanded(flexctl, files, tmp_p
     assert rests[0]["holding_torque"] == pytest.approx(rests[1]["holding_torque"], rel=1e-12)
 
 
+def test_an_inspection_says_what_the_motors_do(flexctl, files):
+    arm, *_ = files("voltage_limit = 24.0")
+    found = json.loads(flexctl("inspect", arm, "-m", "1", "--json").out)["motors"]
+
+    per_volt = 100 * 0.077 / 2.6
+    assert found["joint1"]["torque_per_command"] == pytest.approx(per_volt)
+    assert found["joint1"]["damping"] == pytest.approx(per_volt * 100 * 0.077)
+    assert found["joint1"]["limit"] == pytest.approx(24 * per_volt)
+    assert found["joint2"] | {"unit": "A", "limit": 9.0, "damping": 0.0} == found["joint2"]
+    text = flexctl("inspect", arm, "-m", "1").out
+    assert "voltage [V]" in text
+    assert "damper of back-EMF" in text
+
+
 def test_a_design_whose_motors_are_too_weak_says_so_in_torques(flexctl, files):
     arm, design, *more = files("current_limit = 0.2")
     said = flexctl("compare", arm, design, *more, "--no-baseline", "--json")

@@ -69,8 +69,9 @@ def _table(answer: Mapping[str, Any]) -> RenderableType:
     springs = [_springs(answer["flexible_joints"])] if "flexible_joints" in answer else []
     frequencies = [_frequencies(name, list(values)) for name, values in _frequency_rows(answer)]
     table = plain_table("Natural frequencies", "", "rad/s", "Hz", rows=frequencies)
+    motors = [_motors(answer["motors"])] if "motors" in answer else []
     rubs = [_friction(answer["friction"])] if "friction" in answer else []
-    return Group(facts, *springs, *rubs, table, *notes(answer["assumptions"]))
+    return Group(facts, *springs, *motors, *rubs, table, *notes(answer["assumptions"]))
 
 
 def _frequencies(name: str, values: list[float]) -> tuple[str, str, str]:
@@ -102,6 +103,22 @@ def _friction(joints: Mapping[str, Any]) -> RenderableType:
         for name, own in joints.items()
     ]
     return plain_table(title, "", *heads, rows=rows, numeric=range(1, 4))
+
+
+def _motors(joints: Mapping[str, Any]) -> RenderableType:
+    """Make the table of the motors."""
+    title = "Motors, behind the gear [N m, N m s/rad; sliding: N, N s/m]"
+    heads = ("command", "gear", "torque per V, A", "damper of back-EMF", "largest at rest")
+    rows = [
+        (
+            name,
+            f"{data['command']} [{data['unit']}]",
+            *(number(data[key]) for key in ("gear", "torque_per_command", "damping")),
+            "no limit" if data["limit"] is None else number(data["limit"]),
+        )
+        for name, data in joints.items()
+    ]
+    return plain_table(title, "", *heads, rows=rows, numeric=range(2, 6))
 
 
 def _frequency_rows(answer: Mapping[str, Any]) -> list[tuple[str, Array]]:

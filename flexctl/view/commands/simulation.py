@@ -171,11 +171,22 @@ def _table(answer: Mapping[str, Any], arm: Arm, sprung: Sequence[str]) -> Render
         f"account off by {energy['residual']:.2g} J ({energy['residual_relative']:.1g} of the "
         "largest)"
     )
+    drift = _drift(answer["drift"], joint_units(arm)) if "drift" in answer else ""
     cost = f"{answer['steps']} steps in {answer['wall_seconds']:.2g} s, {answer['integrator']}"
     said = notes(answer["assumptions"])
     return Group(
-        table, literal(account), literal(cost), *_saturation(answer, command_units(arm)), *said
+        table,
+        literal(account + drift),
+        literal(cost),
+        *_saturation(answer, command_units(arm)),
+        *said,
     )
+
+
+def _drift(drift: Sequence[float], units: Sequence[str]) -> str:
+    """Say how far what follows a motion exactly is off it."""
+    errors = zip(drift, units, strict=True)
+    return "; off the motion by " + ", ".join(f"{error:.1g} {unit}" for error, unit in errors)
 
 
 def _row(sample: Mapping[str, Any], sprung: Sequence[str]) -> list[str]:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from flexctl.checks import Array
+from flexctl.control import holding_limits
 from flexctl.errors import ComputationError
-from flexctl.model import Arm
+from flexctl.model import Arm, command_units
 from flexctl.plant import (
     Inspection,
     LinearPlant,
@@ -63,6 +64,7 @@ def inspection_json(inspection: Inspection) -> dict[str, Any]:
         "mass": float(links + plant.arm.payload.mass),
         **({"flexible_joints": _flexible_joints(plant.arm)} if plant.rotors else {}),
         **({"friction": _friction(plant.arm)} if plant.arm.rubs else {}),
+        **({"motors": motors} if (motors := _motors(plant.arm)) else {}),
         "backend": backend(),
     }
     answer["assumptions"] = inspection_sentences(plant, answer, shares)
@@ -84,6 +86,23 @@ def _friction(arm: Arm) -> dict[str, dict[str, Any]]:
         arm.joints[j]: {**own.model_dump(), "static": own.breakaway}
         for j, link in enumerate(arm.links)
         if (own := link.friction) is not None
+    }
+
+
+def _motors(arm: Arm) -> dict[str, dict[str, Any]]:
+    """Return what the motors make of their commands, by joint, behind the gear; limits at rest."""
+    limits, units = holding_limits(arm), command_units(arm)
+    return {
+        arm.joints[j]: {
+            "command": link.command,
+            "unit": units[j],
+            "gear": link.gear,
+            "torque_per_command": link.torque_per_command,
+            "damping": link.motor_damping,
+            "limit": limits[j],
+        }
+        for j, link in enumerate(arm.links)
+        if link.motor is not None
     }
 
 

@@ -145,8 +145,15 @@ def _state_space(system: Any) -> dict[str, Any]:
 
 
 def simulation_json(loop: ClosedLoop, run: Trajectory, times: Array) -> dict[str, Any]:
-    """Describe a loop and its run under the keys of the contract; `times` (k,) [s] as below."""
-    return {**loop_head(loop), **trajectory_json(run, times)}
+    """Describe a loop and its run under the keys of the contract; `times` (k,) [s] as below.
+
+    With the drift of what follows a prescribed motion, (m,) [rad or m].
+    """
+    answer = {**loop_head(loop), **trajectory_json(run, times)}
+    if loop.prescribed:
+        drift = np.abs(run.q[list(run.drives)] - run.desired).max(axis=1)
+        answer["drift"] = plain(drift)
+    return answer
 
 
 def trajectory_json(run: Trajectory, times: Array | None = None) -> dict[str, Any]:
