@@ -9,7 +9,7 @@ from flexctl.control.controller import (
 from flexctl.control.laws import ExternalLaw, LawParts, Recipe, law_inputs, law_signals, share_law
 from flexctl.control.measured_signals import TIP, gauge_names, plain_name
 from flexctl.control.reference import ReferenceMotion, make_reference
-from flexctl.control.saturation import limit_torque, torque_limits
+from flexctl.control.saturation import integral_rates, limit_torque, torque_limits
 from flexctl.control.second_loop import passive_rows
 from flexctl.control.sensors import gauge_matrix, gauge_positions
 from flexctl.control.singular_perturbation import TwoTimeScales, separate_time_scales, slow_fast_map
@@ -29,6 +29,7 @@ __all__ = [
     "gauge_matrix",
     "gauge_names",
     "gauge_positions",
+    "integral_rates",
     "law_inputs",
     "law_signals",
     "limit_torque",

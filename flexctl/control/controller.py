@@ -241,6 +241,12 @@ class Controller(Summary):
         return self.design.loop.sample_time or None
 
     @property
+    def tracking(self) -> Array:
+        """Tracking time [s] of back-calculation (1,); empty with clamping."""
+        time = self.design.loop.tracking_time
+        return np.zeros(0) if time is None else np.array([time])
+
+    @property
     def delay(self) -> float:
         """Time [s] from sampling until the torque takes effect."""
         return self.design.loop.delay
@@ -526,7 +532,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
         observer, limits = design_observer(plant.nominal, design, reference), torque_limits(arm)
         if np.isfinite(limits).any():
             unlimited = observed_law(plant, parts, observer, np.full(plant.m, np.inf)).law
-        parts = observed_law(plant, parts, observer, limits)
+        parts = observed_law(plant, parts, observer, limits, design.loop.tracking_time)
     assumptions = parts.assumptions
     if not _names(design, arm):
         assumptions += (f"{design.name} was made for {design.model}, not for {arm.name}",)

@@ -15,7 +15,14 @@ from numpy.typing import ArrayLike
 
 from flexctl import checks
 from flexctl.checks import Array
-from flexctl.control import Controller, law_inputs, limit_torque, share_law, torque_limits
+from flexctl.control import (
+    Controller,
+    integral_rates,
+    law_inputs,
+    limit_torque,
+    share_law,
+    torque_limits,
+)
 from flexctl.errors import InputError
 from flexctl.loop.events import JUMP
 from flexctl.loop.measurement import Measurement, make_measurement, measure_signals
@@ -285,9 +292,13 @@ class ClosedLoop(Summary):
 
     @cached_property
     def law_numbers(self) -> Array:
-        """Numbers (k,) of the law: those of the controller, then the finite torque limits."""
+        """Numbers (k,) of the law: those of the controller, finite torque limits, tracking time."""
         limit = self.torque_limit
-        return np.concatenate([self.controller.numbers, limit[np.isfinite(limit)]])
+        finite, tracking = limit[np.isfinite(limit)], np.zeros(0)
+        knows_limits = self.controller.observer is not None  # its own integrals know them already
+        if len(finite) and self.controller.n_integral and not knows_limits:
+            tracking = self.controller.tracking
+        return np.concatenate([self.controller.numbers, finite, tracking])
 
     @cached_property
     def reference_numbers(self) -> Array:
@@ -300,7 +311,8 @@ class ClosedLoop(Summary):
     def law_key(self) -> str:
         """Everything that determines the function `law`, as text: the key of the compile cache."""
         limited = np.isfinite(self.torque_limit).tolist()
-        return f"{self.controller.key} seen {_digest(self.measurement.function)} {limited}"
+        winds = f"{limited} {len(self.law_numbers)}"  # whether there is a tracking time
+        return f"{self.controller.key} seen {_digest(self.measurement.function)} {winds}"
 
     @cached_property
     def reference_key(self) -> str:
@@ -336,10 +348,12 @@ class ClosedLoop(Summary):
         finite = np.isfinite(self.torque_limit)
         if not finite.any():
             return tau, z_rate
-        limited = limit_torque(tau, finite, numbers[own:, 0])
-        n_i = self.controller.n_integral
-        rests = z_rate[:n_i] * (limited == tau) if n_i else ca.SX(0, 1)
-        return limited, ca.vertcat(rests, z_rate[n_i:, 0])  # with one entry [1:] would be a row
+        end = own + int(finite.sum())
+        limited = limit_torque(tau, finite, numbers[own:end, 0])
+        sizes = self.controller.n_integral, self.controller.n_own
+        n_i, tracking = sizes[0], numbers[end:, 0]
+        stops = integral_rates(inputs[1], tau, z_rate, limited, sizes, tracking) if n_i else ()
+        return limited, ca.vertcat(stops, z_rate[n_i:, 0])  # with one entry [1:] would be a row
 
 
 def _kept_shapes(error: ShapeChange) -> str:

@@ -176,6 +176,8 @@ class Loop(Record):
 
     `sample_time` 0 is continuous; else the law's linear parts are discretised "exact", with their
     inputs held over a sample, or by "tustin", exact at the frequency `prewarp` [rad/s] if given.
+    While a torque is at its limit "clamping" stops its integral, and "back-calculation" lets the
+    torque of the law return to the limit with the time constant `tracking_time` [s].
     `duration` None: end of the reference and 0.5 s.
     `strain_gauges` stand at these fractions x/l of every elastic line. `measures` is the state, or
     the instruments from which an observer estimates it.
@@ -186,6 +188,8 @@ class Loop(Record):
     delay: NonNegative = 0.0
     discretisation: Literal["exact", "tustin"] = "exact"
     prewarp: Positive | None = None
+    anti_windup: Literal["clamping", "back-calculation"] = "clamping"
+    tracking_time: Positive | None = None
     duration: Positive | None = None
     settle_within: Positive = 1e-4
     strain_gauges: Annotated[tuple[Inside, ...], MinLen(1)] | None = None
@@ -209,6 +213,15 @@ class Loop(Record):
             )
         if self.prewarp is not None and self.prewarp >= self.nyquist:
             yield "prewarp", below_nyquist(self), self.prewarp
+        tracks = self.anti_windup == "back-calculation"
+        if tracks and self.tracking_time is None:
+            yield "tracking_time", 'a value [s], as anti_windup is "back-calculation"', NOTHING
+        if not tracks and self.tracking_time is not None:
+            expected = f'no such key, as anti_windup is "{self.anti_windup}"'
+            yield "tracking_time", expected, self.tracking_time
+        if self.tracking_time is not None and self.tracking_time < self.sample_time:
+            expected = f"at least {self.sample_time:g} s, the loop.sample_time"
+            yield "tracking_time", expected, self.tracking_time
         gauges = self.strain_gauges or ()
         if len(set(gauges)) != len(gauges):
             yield "strain_gauges", "every position once", gauges

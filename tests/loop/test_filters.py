@@ -186,7 +186,9 @@ def test_a_followed_filter_is_discretised_at_each_pose(make):
 
 
 def test_a_followed_mode_must_be_one_of_the_arm(make):
-    expected = r"filters\[1\].frequency: expected a number, or a mode of arm \(nearest: link2.y.\d\)"
+    expected = (
+        r"filters\[1\].frequency: expected a number, or a mode of arm \(nearest: link2.y.\d\)"
+    )
     with pytest.raises(InputError, match=expected):
         close(make, "two-link", filters=[{"kind": "notch", "frequency": "link2.y.9"}])
 
