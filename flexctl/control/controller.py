@@ -556,7 +556,8 @@ def design_on(plant: Plant, design: Design) -> Controller:
 def gains_used(controller: Controller) -> dict[str, Any]:
     """Return every gain of a controller by name, as numbers and nested lists.
 
-    `Gp`, `Gv`, `Gi` of the joint loop as the file has them, `K` (m, 2n) of the second loop,
+    `Gp`, `Gv`, `Gi` of the joint loop as the file has them, or the keys of a cascade, filters and
+    position feedback; `K` (m, 2n) of the second loop,
     `Kp`, `Kv` (m, n_z) of the fast loop at the final pose, `L` (2n, p) of the observer; `A`, `B`,
     `C`, `D` of an external law of matrices.
     """
@@ -565,6 +566,11 @@ def gains_used(controller: Controller) -> dict[str, Any]:
         gains |= design.gains.model_dump(exclude_none=True)
     if design.slow_loop:
         gains["slow_loop"] = design.slow_loop.table()
+    if design.cascade:
+        gains |= design.cascade.model_dump(exclude_none=True)
+    for key in ("position_feedback", "filters"):
+        if tables := getattr(design, key):
+            gains[key] = [one.table() for one in tables]
     if controller.feedback:
         gains["K"] = controller.feedback.gain.tolist()
     if controller.fast:

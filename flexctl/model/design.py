@@ -1,6 +1,6 @@
 """Schema of designs/*.toml: a controller, its reference motion and how its loop is judged."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import pi
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,10 +13,12 @@ from flexctl.model.filters import Filter
 from flexctl.model.law import (
     INSTRUMENTS,
     STATE,
+    Cascade,
     FastLoop,
     Gains,
     Measures,
     ObserverChoice,
+    PositionFeedback,
     SecondLoop,
     SlowAngle,
     SlowLoop,
@@ -37,18 +39,22 @@ from flexctl.model.record import (
     Record,
     RefusalError,
     Text,
+    Unquoted,
     one_of,
 )
 from flexctl.model.tune_choice import TuneChoice
 
 _OPEN = ("feedforward", "torque")
 _WITH_SECOND_LOOP = ("decoupling", "composite")
-_WITHOUT_GAINS = (*_OPEN, "state-space")
+_WITHOUT_GAINS = (*_OPEN, "state-space", "cascade")
+_TORQUES = ("joint-pd", "pid", "positive-position-feedback")  # methods whose gains are torques
 _WITHOUT_OBSERVER = {
     "feedforward": "measures nothing",
     "torque": "measures nothing",
     "state-space": "has its own (state_space.measures)",
     "joint-pd": "takes no more of it than encoders and tachometers give, and needs no observer",
+    "pid": "takes no more of it than encoders give, and needs no observer",
+    "cascade": "takes no more of it than encoders and tachometers give, and needs no observer",
 }
 _IN_MEMORY = "motion"  # kind of a reference that is a function, which no file can hold
 REFERENCES = ("cycloid", "quintic", "setpoint", "csv", "spin-up", "bang-bang")
@@ -249,7 +255,7 @@ class Design(FileRecord):
         Desired motion of the joints [rad or m] over time [s].
     gains
         Of the joint loop, per joint: `Gp`, `Gv`, `Gi`, in the units of the method (see `Gains`).
-    second_loop, slow_loop, fast_loop, observer, state_space, options
+    second_loop, slow_loop, fast_loop, cascade, position_feedback, observer, state_space, options
         Further parts of the law; None, or empty, where it has none.
     filters
         Filters in series between the law and the limits of its torques, the first one first.
@@ -279,6 +285,8 @@ class Design(FileRecord):
     observer: ObserverChoice | None = None
     slow_loop: SlowLoop | None = None
     fast_loop: FastLoop | None = None
+    cascade: Cascade | None = None
+    position_feedback: tuple[PositionFeedback, ...] = ()
     state_space: StateSpace | None = None
     options: OptionTable = Options()  # of a method of an installed package
     filters: tuple[Filter, ...] = ()
@@ -310,6 +318,11 @@ class Design(FileRecord):
     def open_loop(self) -> bool:
         """Whether the torques follow from the reference alone and nothing is measured."""
         return self.method in _OPEN
+
+    @property
+    def gains_are_torques(self) -> bool:
+        """Whether joint gains are torques, and not accelerations, per error."""
+        return self.method in _TORQUES
 
     @property
     def instruments(self) -> tuple[str, ...]:
@@ -375,6 +388,7 @@ class Design(FileRecord):
         yield from self._observer_faults() if self.instruments else self._without_observer()
         yield from self._second_loop_faults()
         yield from self._composite_faults()
+        yield from self._table_faults()
         yield from self._filter_faults()
         if self.open_loop and self.loop.strain_gauges is not None:
             expected = f"no such key, as method {self.method} measures nothing"
@@ -430,12 +444,36 @@ class Design(FileRecord):
             expected = "no such key, as the reference is no straight line in joint space"
             yield "second_loop.schedule", expected, self.second_loop.schedule
 
+    def _table_faults(self) -> Faults:
+        """Yield tables and keys that belong to one method only."""
+        for key, method, value in (
+            ("cascade", "cascade", self.cascade),
+            ("position_feedback", "positive-position-feedback", self.position_feedback),
+            ("gains.derivative_filter", "pid", self.gains and self.gains.derivative_filter),
+        ):
+            if self.method == method and not value:
+                yield key, f"a value, as method is {method}", NOTHING
+            if self.method != method and value:
+                got = value.table() if isinstance(value, Cascade) else Unquoted("one")
+                yield key, f"no such key, as method is not {method}", got
+
+    def _linear_frequencies(self) -> Iterator[tuple[str, float]]:
+        """Frequencies [rad/s] of the law's linear parts by key, where they are numbers."""
+        for k, one in enumerate(self.filters):
+            if not isinstance(one.frequency, str):
+                yield f"filters[{k + 1}].frequency", one.frequency
+        for k, one in enumerate(self.position_feedback):
+            yield f"position_feedback[{k + 1}].frequency", one.frequency
+        filters = (self.gains and self.gains.derivative_filter) or ()
+        yield from (("gains.derivative_filter", frequency) for frequency in filters)
+
     def _filter_faults(self) -> Faults:
         """Yield filters that a sampled law cannot have, and those that cannot follow a path."""
+        for key, frequency in self._linear_frequencies():
+            if frequency >= self.loop.nyquist:
+                yield key, below_nyquist(self.loop), frequency
         for k, one in enumerate(self.filters):
             key = f"filters[{k + 1}].frequency"
-            if isinstance(one.frequency, float | int) and one.frequency >= self.loop.nyquist:
-                yield key, below_nyquist(self.loop), one.frequency
             if one.follows and not self.reference.on_one_line:
                 expected = "a number, as the reference is no straight line in joint space"
                 yield key, expected, one.frequency

@@ -34,6 +34,8 @@ DESIGN_TABLES = (
     "options",
     "state_space",
     "filters",
+    "cascade",
+    "position_feedback",
 )
 """Tables of a design file, whose numbers may be varied like those of an arm."""
 

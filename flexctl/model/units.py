@@ -45,6 +45,22 @@ _DESIGN = {
     "gains.Gp": "1/s^2",
     "gains.Gv": "1/s",
     "gains.Gi": "1/s^3",
+    "gains.derivative_filter": "rad/s",
+    "cascade.position_gain": "1/s",
+    "cascade.velocity_gain": "N m s/rad | N s/m",
+    "cascade.integral_time": "s",
+    "cascade.velocity_feedforward": "-",
+    "position_feedback.frequency": "rad/s",
+    "position_feedback.damping_ratio": "-",
+    "position_feedback.gain": "N m/m | N/m",
+    "filters.frequency": "rad/s",
+    "filters.damping_ratio": "-",
+    "filters.phase_lead": "rad",
+    "filters.ratio": "-",
+    "filters.zero_damping": "-",
+    "filters.pole_damping": "-",
+    "loop.prewarp": "rad/s",
+    "loop.tracking_time": "s",
     "loop.sample_time": "s",
     "loop.delay": "s",
     "loop.duration": "s",
@@ -73,10 +89,10 @@ _JOINT_PD = {
     "gains.Gv": "N m s/rad | N s/m",
     "gains.Gi": "N m/(rad s) | N/(m s)",
 }
-"""Gains of the method joint-pd, which are torques; of all others they are accelerations."""
+"""Gains where they are torques; of other methods they are accelerations."""
 _COMPOSITE = {"second_loop.weights.effort": "J/(N m)^2 | J/N^2"}
 """The second loop commands torques after composite control, and accelerations after decoupling."""
-_OF_METHOD = {"joint-pd": _JOINT_PD, "composite": _COMPOSITE}
+_OF_METHOD = {"composite": _COMPOSITE}
 
 FACTOR = "-"
 """Unit of a number by which others are multiplied."""
@@ -105,9 +121,10 @@ def unit_of(key: str, arm: Arm, design: Design) -> str:
         if rest[:2] == ["tip_load", "reference_pose"] and rest[-1] in arm.joints:
             concerned = [arm.joints.index(rest[-1])]
         return _for_joints(_look_up(rest, _LINK), arm, concerned)
-    own = _OF_METHOD.get(design.method, {})
+    own = _JOINT_PD if design.gains_are_torques else _OF_METHOD.get(design.method, {})
+    name = first.split("[")[0]  # of an array of tables
     return _for_joints(
-        _look_up([first, *rest], _ARM | _DESIGN | own), arm, arm.link_indices("links")
+        _look_up([name, *rest], _ARM | _DESIGN | own), arm, arm.link_indices("links")
     )
 
 

@@ -192,14 +192,14 @@ def _stiffest(designs: Sequence[Design]) -> Design:
     with_gains = [design for design in designs if design.gains]
     if not with_gains:
         return designs[0]
-    return max(with_gains, key=lambda d: (d.method != BASELINE, max(d.joint_gains.Gp)))
+    return max(with_gains, key=lambda d: (not d.gains_are_torques, max(d.joint_gains.Gp)))
 
 
 def baseline_design(arm: Arm, design: Design) -> Design:
     """Return a baseline joint PD loop with the bandwidth of another design.
 
     Its gains are that design's Gp and Gv times the diagonal of the rigid arm's mass matrix at the
-    final pose (a joint-pd design keeps its own); for a design without gains Gp = w^2 and Gv = 1.4
+    final pose (gains that are torques are kept); for a design without gains Gp = w^2 and Gv = 1.4
     w, w being half the first frequency of the arm there with its joints held.
     """
     check_design(arm, design)
@@ -207,10 +207,11 @@ def baseline_design(arm: Arm, design: Design) -> Design:
     m, S = plant.m, plant.straight(np.eye(plant.m))
     final = plant.straight(make_reference(design).final)
     inertia = np.diag(S.T @ plant.mass_matrix(final) @ S)
-    scale = np.ones(m) if design.method == BASELINE else inertia
+    scale = np.ones(m) if design.gains_are_torques else inertia
     Gp, Gv = (design.gains.Gp, design.gains.Gv) if design.gains else _half_the_first(plant, design)
     others = ("second_loop", "slow_loop", "fast_loop", "observer", "state_space", "options")
-    table = {k: part for k, part in design.table().items() if k not in (*others, "expect")}
+    others += ("cascade", "position_feedback", "filters", "expect")
+    table = {k: part for k, part in design.table().items() if k not in others}
     table.get("loop", {}).pop("measures", None)
     table |= {
         "summary": "Collocated joint PD, gravity fed forward",
