@@ -18,6 +18,8 @@ SLOW += ("two-link-decoupling", "kane-spin-up", "rrp-stiff", "subudhi-morris-lqr
 SLOW += ("rrp-composite-decay",)
 SLOW += ("vertical-2r-pd", "vertical-2r-integral", "vertical-2r-decoupling")
 SLOW += ("vertical-2r-composite", "vertical-2r-composite-tuned", "rrp-composite-decay-tuned")
+SLOW += ("vertical-2r-pid", "vertical-2r-position-feedback", "rrp-pid", "rrp-cascade")
+SLOW += ("rrp-position-feedback", "vertical-2r-cascade")
 SLOW += ("subudhi-morris-lqr-tuned", "rrp-scheduled")
 MOVED = [e.name for e in list_designs() if load_design(e.name).reference.torque]
 

@@ -286,6 +286,14 @@ class Controller(Summary):
         return self.sample_time is None and (self.observer is not None or self.n_own > 0)
 
     @property
+    def as_fast_as_the_arm(self) -> bool:
+        """Whether states that vary between two events may be faster than any step of a run.
+
+        Those of an observer and of an external law may be, but not own states.
+        """
+        return self.moves_fast and (self.observer is not None or self.external is not None)
+
+    @property
     def n_estimated(self) -> int:
         """Number of coordinates that an observer estimates, with their rates: n or 0."""
         return self.plant.n if self.observer else 0

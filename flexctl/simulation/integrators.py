@@ -20,7 +20,8 @@ class Integrator:
 
     `observes`: whether it integrates an observer's or an external law's states too. The implicit
     methods in C solve for the arm's accelerations and treat the law's states by fixed-point
-    iteration, so these must not be fast.
+    iteration, so these must not be fast. Own states, such as those of filters, are slow enough for
+    the steps that an accurate run takes: else the iteration fails and the step becomes shorter.
     """
 
     words: str
