@@ -10,7 +10,7 @@ import flexctl.control.controller as making
 from flexctl.control.laws import Recipe, law_function, rigid_gravity_torque
 from flexctl.loop.equilibrium import find_loop_equilibrium, set_integrals
 from flexctl.loop.linear import linearise_loop
-from flexctl.simulation.integrators import INTEGRATORS, Tolerance
+from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 
 LAG = 60.0  # rad/s
