@@ -41,10 +41,12 @@ if TYPE_CHECKING:
     from flexctl.verdict import (
         Comparison,
         Evaluation,
+        LoopResponses,
         StabilityMargins,
         compare,
         evaluate,
         evaluate_many,
+        frequency_response,
         stability_margins,
     )
     from flexctl.view.explain import explain
@@ -66,6 +68,7 @@ __all__ = [
     "Evaluation",
     "LinearLoop",
     "LinearPlant",
+    "LoopResponses",
     "Plant",
     "Scatter",
     "Stabilisation",
@@ -86,6 +89,7 @@ __all__ = [
     "evaluate",
     "evaluate_many",
     "explain",
+    "frequency_response",
     "linearise",
     "load_design",
     "load_model",
@@ -137,10 +141,12 @@ _NAMES = {
     "verdict": (
         "Comparison",
         "Evaluation",
+        "LoopResponses",
         "StabilityMargins",
         "compare",
         "evaluate",
         "evaluate_many",
+        "frequency_response",
         "stability_margins",
     ),
     "view.explain": ("explain",),

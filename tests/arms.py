@@ -104,6 +104,17 @@ def rigid_link(inertia=0.5, torque=None):
     return make_arm([link])
 
 
+def with_motors(arm, *motors, springs=(), limits=()):
+    """The arm with the motors, springs and limits of its links, None where there is none."""
+    links = []
+    for j, link in enumerate(arm.table()["link"]):
+        own = {"motor": motors[j]} if j < len(motors) and motors[j] else {}
+        own |= {"flexible_joint": springs[j]} if j < len(springs) and springs[j] else {}
+        own |= {"limits": limits[j]} if j < len(limits) and limits[j] else {}
+        links.append(link | own)
+    return Arm.model_validate({**arm.table(), "name": arm.name, "link": links})
+
+
 def middle_pose(arm):
     """Joint variables (m,) within every beam, no symmetry."""
     poses = [0.6 * k.length - k.dh.d if k.joint == "prismatic" else 0.5 for k in arm.links]

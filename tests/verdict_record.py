@@ -28,7 +28,8 @@ DIMENSIONS = {
     "saturated_seconds": "s", "poles": "1/s", "spectral_abscissa": "1/s",
     "path_spectral_abscissa": "1/s", "path_t": "s", "gain_db": "dB", "gain_up_db": "dB",
     "gain_down_db": "dB", "phase_deg": "deg", "delay_seconds": "s", "common_delay_seconds": "s",
-    "disk_frequency": "rad/s",
+    "disk_frequency": "rad/s", "sensitivity_frequency": "rad/s",
+    "complementary_frequency": "rad/s",
     "min_sampling_rate": "Hz", "crossing_frequency": "rad/s", "tip_offset": "m",
     "holding_torque": "N m", "limit": "N m", "settle_within": "m", "offset": "rad",
 }  # fmt: skip
@@ -53,6 +54,12 @@ def evaluation(name, k=1.0, **changes):
         common_delay_seconds=0.0114 * k,
         disk=0.73 * k,
         disk_frequency=26.3 * k,
+        sensitivity_peak=2.27 * k,
+        sensitivity_frequency=31.3 * k,
+        complementary_peak=1.87 * k,
+        complementary_frequency=28.7 * k,
+        joint_sensitivity_peak=np.array([1.57, 2.03, 1.41]) * k,
+        joint_complementary_peak=np.array([1.23, 1.67, 1.13]) * k,
     )
     return Evaluation(
         **{

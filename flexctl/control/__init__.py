@@ -8,8 +8,15 @@ from flexctl.control.controller import (
 )
 from flexctl.control.laws import ExternalLaw, LawParts, Recipe, law_inputs, law_signals, share_law
 from flexctl.control.measured_signals import TIP, gauge_names, plain_name
+from flexctl.control.observer import disturbance
+from flexctl.control.prescribed_motion import is_prescribed, without_limits
 from flexctl.control.reference import ReferenceMotion, make_reference
-from flexctl.control.saturation import integral_rates, limit_torque, torque_limits
+from flexctl.control.saturation import (
+    holding_limits,
+    integral_rates,
+    limit_torque,
+    torque_limits,
+)
 from flexctl.control.second_loop import passive_rows
 from flexctl.control.sensors import gauge_matrix, gauge_positions
 from flexctl.control.singular_perturbation import TwoTimeScales, separate_time_scales, slow_fast_map
@@ -25,11 +32,14 @@ __all__ = [
     "TwoTimeScales",
     "design_controller",
     "design_on",
+    "disturbance",
     "gains_used",
     "gauge_matrix",
     "gauge_names",
     "gauge_positions",
+    "holding_limits",
     "integral_rates",
+    "is_prescribed",
     "law_inputs",
     "law_signals",
     "limit_torque",
@@ -40,5 +50,6 @@ __all__ = [
     "share_law",
     "slow_fast_map",
     "torque_limits",
+    "without_limits",
     "wrap_controller",
 ]

@@ -12,6 +12,7 @@ from flexctl.control.laws import (
     Recipe,
     Signals,
     constant,
+    in_commands,
     joint_gains,
     rigid_forces,
     rigid_torque,
@@ -46,7 +47,8 @@ def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> L
 
         tau_f = -Kp (z - z_qs) - Kv z',  z_qs = K_z^-1 (B_z tau_s - T_z' f(S y, S y', S u)).
 
-    After the motion, if there is a second loop, state feedback about the equilibrium takes over:
+    With motors tau_s is converted into commands, and Kp, Kv and G make commands. After the motion,
+    if there is a second loop, state feedback about the equilibrium takes over:
 
         tau = tau_0 - G [e; q_f; e'; q_f'].
 
@@ -77,9 +79,10 @@ def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> L
         y, rate, u = _slow_motion(plant, signals, angle)
         forces = rigid_forces(plant, y, rate, u)
         T = constant(slow_fast_map(plant, angle))
-        tau = T[:, : plant.m].T @ forces
+        slow = T[:, : plant.m].T @ forces
+        tau = in_commands(plant, slow)
         if fast:
-            load = T[:, plant.m :].T @ (constant(plant.B) @ tau - forces)
+            load = T[:, plant.m :].T @ (constant(plant.selection) @ slow - forces)
             z_qs = quasi_steady_deflection(plant, signals, T, y, load) if quasi_steady else 0
             G = signals.numbers["gains0"]
             if len(fast.gains) > 1:
@@ -114,7 +117,7 @@ def _scheduled(plant: Plant, second: SecondLoop, reference: ReferenceMotion) -> 
     def write(plant: Plant, signals: Signals) -> ca.Function:
         own = scheduled_signals(plant, signals)
         torque = rigid_torque(plant, signals.q_d, signals.v_d, signals.a_d)
-        return signals.law(torque + own.holding + own.feedback)
+        return signals.law(in_commands(plant, torque) + own.holding + own.feedback)
 
     return LawParts(
         law=Recipe(write=write, numbers=numbers),

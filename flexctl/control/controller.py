@@ -1,10 +1,13 @@
-"""Controllers: a law from reference and measurement to torques, as a CasADi function."""
+"""Controllers: a law from reference and measurement to torques, as a CasADi function.
+
+Where a motor takes a current or a voltage, the law's "torque" is that command.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +18,12 @@ from numpy.typing import ArrayLike
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback
+from flexctl.control.fed_reference import feed_reference
 from flexctl.control.filters import filtered_law
+from flexctl.control.friction_compensation import compensated_law
 from flexctl.control.laws import (
     ExternalLaw,
+    LawParts,
     Recipe,
     check_law,
     input_symbols,
@@ -28,8 +34,10 @@ from flexctl.control.laws import (
 from flexctl.control.lqr import GivenFeedback, StateFeedback
 from flexctl.control.method_law import law_of_method
 from flexctl.control.observer import Observer, design_observer, observed_law
+from flexctl.control.prescribed_motion import is_prescribed
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.saturation import torque_limits
+from flexctl.control.shaped_reference import shape_reference
 from flexctl.errors import InputError
 from flexctl.model import (
     CHOSEN_GAINS,
@@ -40,6 +48,7 @@ from flexctl.model import (
     load_design,
     load_matrices,
     load_model,
+    refuse,
     set_aside,
     with_values,
 )
@@ -51,9 +60,10 @@ from flexctl.plant import (
     backend,
     compile_functions,
     is_stiffness_error,
+    linearise,
     nonzero_numbers,
 )
-from flexctl.records import Summary
+from flexctl.records import Summary, plain
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -74,7 +84,8 @@ class Controller(Summary):
         Number n_z of states: integrals, 0 or m, or the states of an external law; then own states
         of the law, and the observer's estimate, 2n.
     torque_limit
-        Largest torque per joint (m,) [N m or N]; infinite where the arm has none.
+        Largest torque, or command of a motor, per joint (m,) [N m, N; A, V]; infinite where the arm
+        has none.
     feedback
         The second loop with its evidence, none where its gain is given; None without one.
     fast
@@ -520,7 +531,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
     Parameters
     ----------
     plant
-        Design plant of the arm as the designer knows it.
+        Design plant of the arm as the designer knows it; friction of its joints is left out.
     design
         Method, gains, weights, reference; its `basis` is not used.
 
@@ -529,19 +540,26 @@ def design_on(plant: Plant, design: Design) -> Controller:
     InputError, DesignError
         As `design_controller`.
     """
-    arm = plant.arm
+    plant, arm = plant.without_friction, plant.arm
     check_design(arm, design)
-    reference = make_reference(design)
-    _require_possible_rates(arm, design, reference)
-    parts, observer, unlimited = law_of_method(plant, design, reference), None, None
+    motion, observer, unlimited = make_reference(design), None, None
+    parts = law_of_method(plant, design, motion)
+    if design.friction_compensation:
+        parts = compensated_law(parts, plant, design.friction_compensation)
+    parts = feed_reference(plant, parts, design.reference.feeds)
     if design.filters:
-        parts = filtered_law(plant, parts, design, reference)
+        parts = filtered_law(plant, parts, design, motion)
+    slopes = partial(_law_slopes, plant, design, motion, parts)
+    reference = shape_reference(motion, design, plant.nominal, slopes)
+    _require_possible_rates(arm, design, reference)
     if design.instruments:
         observer, limits = design_observer(plant.nominal, design, reference), torque_limits(arm)
         if np.isfinite(limits).any():
             unlimited = observed_law(plant, parts, observer, np.full(plant.m, np.inf)).law
         parts = observed_law(plant, parts, observer, limits, design.loop.tracking_time)
     assumptions = parts.assumptions
+    if reference.shaper:
+        assumptions += (reference.shaper.assumption,)
     if not _names(design, arm):
         assumptions += (f"{design.name} was made for {design.model}, not for {arm.name}",)
     return Controller(
@@ -550,7 +568,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
         reference=reference,
         recipe=parts.law,
         n_state=parts.n_state,
-        torque_limit=torque_limits(arm),
+        torque_limit=np.full(plant.m, np.inf) if is_prescribed(design) else torque_limits(arm),
         feedback=parts.feedback,
         fast=parts.fast,
         observer=observer,
@@ -561,13 +579,41 @@ def design_on(plant: Plant, design: Design) -> Controller:
     )
 
 
+def _law_slopes(
+    plant: Plant, design: Design, motion: ReferenceMotion, parts: LawParts
+) -> tuple[Array, ...]:
+    """Slopes of the law of the gross motion where the reference ends, without observer.
+
+    See `Controller.law_jacobian`.
+    """
+    if parts.external is not None:
+        expected = "numbers or modes of the arm, as the law comes from outside"
+        got = design.reference.shaper and design.reference.shaper.frequency
+        raise refuse(design.label, "reference.shaper.frequency", expected=expected, got=got)
+    controller = Controller(
+        design=design,
+        plant=plant,
+        reference=motion,
+        recipe=parts.law,
+        n_state=parts.n_state,
+        torque_limit=torque_limits(plant.arm),
+        feedback=parts.feedback,
+        fast=parts.fast,
+        own_states=parts.own_states,
+        assumptions=(),
+    )
+    q0, still = linearise(plant.nominal, plant.straight(motion.final)).q0, np.zeros(plant.m)
+    given = 0.0, np.zeros(parts.n_state), motion.final, still, still, q0, np.zeros(plant.n)
+    return controller.evaluate("law_jacobian", *given)
+
+
 def gains_used(controller: Controller) -> dict[str, Any]:
     """Return every gain of a controller by name, as numbers and nested lists.
 
     `Gp`, `Gv`, `Gi` of the joint loop as the file has them, or the keys of a cascade, filters and
     position feedback; `K` (m, 2n) of the second loop,
     `Kp`, `Kv` (m, n_z) of the fast loop at the final pose, `L` (2n, p) of the observer; `A`, `B`,
-    `C`, `D` of an external law of matrices.
+    `C`, `D` of an external law of matrices; `shaper`, with the impulses of a shaped reference.
     """
     design, gains = controller.design, {}
     if design.gains:
@@ -588,4 +634,6 @@ def gains_used(controller: Controller) -> dict[str, Any]:
     if design.state_space and design.state_space.function is None:
         matrices = vars(load_matrices(design, controller.plant.m))
         gains |= {name: M.tolist() for name, M in matrices.items()}
+    if shaper := controller.reference.shaper:
+        gains["shaper"] = plain(vars(shaper))
     return gains

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.control.laws import LawParts, Recipe, Signals, joint_gains
+from flexctl.control.laws import LawParts, Recipe, Signals, in_commands, joint_gains
 from flexctl.control.lqr import GivenFeedback, StateFeedback
 from flexctl.control.reference import ReferenceMotion
 from flexctl.control.scheduled_loop import (
@@ -58,7 +58,7 @@ def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> 
     """
     numbers = joint_gains(design.joint_gains, plant.m)
     Gi = numbers.get("Gi")
-    _require_stable_joints(numbers["Gp"], numbers["Gv"], Gi)
+    require_stable_joints(numbers["Gp"], numbers["Gv"], Gi)
     feedback, second = None, design.second_loop
     if second:
         linear = linearise(plant.nominal, plant.straight(reference.final))
@@ -117,19 +117,20 @@ def _assumptions(plant: Plant, feedback: StateFeedback | GivenFeedback | None) -
 
 
 def decoupling_torque(plant: Plant, signals: Signals, u: ca.SX) -> ca.SX:
-    """Torques (m, 1) that give the driven coordinates the accelerations u (m, 1) [rad/s^2, m/s^2].
+    """Commands (m, 1) that give the driven coordinates the accelerations u (m, 1) [rad/s^2, m/s^2].
 
     The rest then accelerates by M_ff a_f = -(M_fr u + n_f), and the torque is the driven rows of
-    the inverse dynamics: the same as with the Schur complement, without forming an inverse.
+    the inverse dynamics: the same as with the Schur complement, without forming an inverse. These
+    include the back-EMF of motors, whose commands follow from them.
     """
     e, r, f = plant.equations, list(plant.drives), list(passive_rows(plant.n, plant.drives))
     unforced = ca.substitute(e.inverse, e.a, ca.SX.zeros(plant.n))
     M, force = ca.substitute([e.M, unforced], [e.q, e.v], [signals.q, signals.v])
     if not f:
-        return M @ u + force
+        return in_commands(plant, M @ u + force)
     D, LT, order = ca.ldl(M[f, f])
     a_f = -ca.ldl_solve(M[f, r] @ u + force[f], D, LT, order)
-    return M[r, r] @ u + M[r, f] @ a_f + force[r]
+    return in_commands(plant, M[r, r] @ u + M[r, f] @ a_f + force[r])
 
 
 def _driven_sag(signals: Signals) -> ca.SX:
@@ -141,7 +142,7 @@ def _driven_sag(signals: Signals) -> ca.SX:
     return (signals.q - signals.numbers["q0"])[list(signals.drives)]
 
 
-def _require_stable_joints(Gp: Array, Gv: Array, Gi: Array | None) -> None:
+def require_stable_joints(Gp: Array, Gv: Array, Gi: Array | None) -> None:
     """Hurwitz: e'' + Gv e' + Gp e + Gi int(e) = 0 is stable if Gp Gv > Gi."""
     if Gi is None or np.all(Gp * Gv > Gi):
         return

@@ -43,7 +43,7 @@ class FastFeedback:
     parameter p in [0, 1]; k = 1 if they are constant. The rest holds at the final pose.
     """
 
-    gains: Array  # [Kp Kv] (k, m, 2 n_z) [N m or N per unit of z and of its rate]
+    gains: Array  # [Kp Kv] (k, m, 2 n_z) [commands per unit of z and of its rate]
     scales: TwoTimeScales
     poles: ComplexArray  # of the fast subsystem with these gains [rad/s], (2 n_z,), in time t
     lqr: StateFeedback | None  # None if the gains are given

@@ -27,7 +27,8 @@ def joint_pd_law(plant: Plant, design: Design, _reference: ReferenceMotion) -> L
 
     For a flexible joint e is the error of the rotor, measured at the motor: collocated. Gp [N m/rad
     or N/m], Gv [N m s/rad or N s/m]; c_r are the gravity torques of the undeflected arm at the
-    desired joints. The law follows any reference.
+    desired joints. The command of a motor, and the gains of its joint, are in volts or amperes. The
+    law follows any reference.
     """
 
     def write(plant: Plant, signals: Signals) -> ca.Function:

@@ -228,9 +228,10 @@ class Signals:
     def law(
         self, tau: ca.SX, summed: ca.SX | None = None, moved: ca.SX | None = None
     ) -> ca.Function:
-        """Build the law of torques `tau` (m, 1) that integrates `summed` (m, 1) or `error`.
+        """Build the law of torques or commands `tau` (m, 1).
 
-        `moved` (n_own, 1) are the rates of its own states.
+        It integrates `summed` (m, 1), or `error`; `moved` (n_own, 1) are the rates of its own
+        states.
         """
         integrated = self.error if summed is None else summed
         z_rate = integrated if self.integral.numel() else ca.SX(0, 1)
@@ -297,6 +298,15 @@ def rigid_torque(plant: Plant, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
     forces that keep links and springs straight do no work in these.
     """
     return _strain_free(plant).T @ rigid_forces(plant, q, v, a)
+
+
+def in_commands(plant: Plant, torque: ca.SX) -> ca.SX:
+    """Commands (m, 1) of the actuators that give torques (m, 1) at rest: themselves, or those / K.
+
+    Torques of inverse dynamics include the dampers of back-EMF, which are part of the arm, so that
+    these commands also overcome it.
+    """
+    return torque / plant.equations.motors.torque_per_command
 
 
 def rigid_forces(plant: Plant, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:

@@ -137,7 +137,7 @@ def disturbance(plant: Plant, linear: LinearPlant, noise: Noise) -> Array:
 
     Torques at the actuators, and a force at the tip in each direction of the base frame.
     """
-    torque = plant.B * np.broadcast_to(noise.torque, (plant.m,))
+    torque = plant.selection * np.broadcast_to(noise.torque, (plant.m,))
     forces = np.hstack([torque, noise.tip * plant.tip_jacobian(linear.q0).T])
     return np.vstack([np.zeros_like(forces), np.linalg.solve(linear.M, forces)])
 

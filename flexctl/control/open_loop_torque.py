@@ -9,7 +9,7 @@ from flexctl.plant import Plant
 
 
 def torque_law(plant: Plant, _design: Design, _reference: ReferenceMotion) -> LawParts:
-    """Build the law tau = tau_d, the third signal of a reference of torques [N m or N].
+    """Build the law tau = tau_d, the third signal of a reference of torques or commands.
 
     Source: [SM02], figures 4 to 6.
     """

@@ -12,8 +12,10 @@ import numpy as np
 
 from flexctl import checks
 from flexctl.checks import Array
+from flexctl.control.input_shaper import InputShaper
 from flexctl.model import Design, Reference, Samples, load_samples
 
+POSITION, THIRD = 0, 2  # results of the function of a motion: what may jump
 _DEGREE = 5  # of the spline through samples: its accelerations are smooth
 
 
@@ -25,8 +27,8 @@ class ReferenceMotion:
     ----------
     function
         CasADi function t [s] -> (q_d, v_d, a_d), each (m, 1) [rad or m, per s, per s^2]. For
-        torques the third is the torque [N m or N], and the desired joints are the initial ones.
-        `numbers`, if there are any, are its second input.
+        torques the third is the torque [N m, N], or command of a motor [A, V], and the desired
+        joints are the initial ones. `numbers`, if there are any, are its second input.
     duration
         End of the gross motion [s]; afterwards the reference rests or continues at a constant rate.
     start, final
@@ -36,12 +38,16 @@ class ReferenceMotion:
     breaks
         Times [s] up to `duration` at which the motion of some joint is not smooth.
     steps
-        Third result of `function` (m, K + 1) before, between and after the K `breaks` if it jumps
-        there; None if it is continuous.
+        What jumps at the K `breaks`, (m, K + 1) before, between and after them; None if nothing
+        does.
+    stepped
+        Which result of `function` that is: the third, or of a staircase the position, 0.
     torque
         Whether the reference is torques, not a motion.
     numbers
         Ends, durations and rates (k,): motions that differ in them only share their function.
+    shaper
+        Impulses that it was convolved with; None for a motion as it was asked for.
     """
 
     function: ca.Function
@@ -51,8 +57,10 @@ class ReferenceMotion:
     rests: bool = True
     breaks: tuple[float, ...] = ()
     steps: Array | None = None
+    stepped: int = THIRD
     torque: bool = False
     numbers: Array = field(default_factory=lambda: np.zeros(0))
+    shaper: InputShaper | None = None
 
     def __post_init__(self) -> None:
         checks.shape("final", self.final, self.start.shape)
@@ -60,18 +68,19 @@ class ReferenceMotion:
             checks.shape("steps", self.steps, (len(self.start), len(self.breaks) + 1))
 
     def passed(self, t: float) -> int:
-        """Count the breaks up to time t [s] at which the third result jumps."""
+        """Count the breaks up to time t [s] at which a result jumps."""
         return 0 if self.steps is None else sum(at <= t for at in self.breaks)
 
-    def after(self, passed: ca.MX, third: ca.MX, steps: ca.MX) -> ca.MX:
-        """Third result (m, 1) after `passed` breaks, of `steps`; `third` if it is continuous.
+    def after(self, passed: ca.MX, results: Sequence[ca.MX], steps: ca.MX) -> list[ca.MX]:
+        """Results (m, 1) each after `passed` breaks: what jumps is taken from the `steps`.
 
         An integrator that ends a step at a jump needs the value before the jump.
         """
-        if self.steps is None:
-            return third
-        over = [passed > k + 0.5 for k in range(len(self.breaks))]
-        return ca.MX(_stepped(steps, over))
+        values = list(results)
+        if self.steps is not None:
+            over = [passed > k + 0.5 for k in range(len(self.breaks))]
+            values[self.stepped] = ca.densify(ca.MX(stepped(steps, over)))
+        return values
 
     def sample(self, t: Array) -> tuple[Array, Array, Array]:
         """Desired positions, rates and accelerations (or torques) at times t (N,), each (m, N)."""
@@ -82,7 +91,7 @@ class ReferenceMotion:
 
 
 def make_reference(design: Design) -> ReferenceMotion:
-    """Build the reference motion of a design file.
+    """Build the reference motion of a design file, before it is shaped: see `shape_reference`.
 
     Raises
     ------
@@ -124,7 +133,7 @@ def _smooth_function(kind: str, m: int) -> ca.Function:
         motion = start + way, ca.SX.zeros(m)
     else:
         motion = _profile(_PROFILES[kind], t, start, way, durations)
-    return _function(t, *motion, numbers=ca.vertcat(start, way, durations))
+    return reference_function(t, *motion, numbers=ca.vertcat(start, way, durations))
 
 
 def _spin_up(t: ca.SX, start: ca.SX, rate: ca.SX, durations: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -163,12 +172,12 @@ def _stepped_function(m: int, count: int) -> ca.Function:
     t, (start, way, durations) = ca.SX.sym("t"), (ca.SX.sym(k, m) for k in "swd")
     breaks, steps = ca.SX.sym("b", count), ca.SX.sym("a", m, count + 1)
     position, rate = _profile(_parabolas, t, start, way, durations)
-    third = _stepped(steps, [t >= at for at in ca.vertsplit(breaks)]) * (t >= 0)
+    third = stepped(steps, [t >= at for at in ca.vertsplit(breaks)]) * (t >= 0)
     numbers = ca.vertcat(start, way, durations, breaks, ca.vec(steps))
-    return _function(t, position, rate, third, numbers=numbers)
+    return reference_function(t, position, rate, third, numbers=numbers)
 
 
-def _stepped(steps: Any, over: Sequence[ca.SX | ca.MX]) -> Any:
+def stepped(steps: Any, over: Sequence[ca.SX | ca.MX]) -> Any:
     """First column of steps (m, K + 1) plus the increments of the breaks that are over."""
     changes = [steps[:, k + 1] - steps[:, k] for k in range(len(over))]
     return sum((c * o for c, o in zip(changes, over, strict=True)), steps[:, 0])
@@ -211,8 +220,8 @@ def _profile(
     return start + way * value, (way / durations) * slope
 
 
-def _function(
-    t: Any, position: Any, rate: Any, third: Any = None, numbers: ca.SX | None = None
+def reference_function(
+    t: Any, position: Any, rate: Any, third: Any = None, numbers: Any = None
 ) -> ca.Function:
     """Make the function of a reference of its results; the third is the acceleration by default."""
     third = ca.jacobian(rate, t) if third is None else third
@@ -223,38 +232,46 @@ def _function(
 
 
 def _from_samples(samples: Samples) -> ReferenceMotion:
-    """Quintic spline through the samples of a csv file, at rest before and after."""
+    """Quintic spline through the samples of a csv file, at rest before and after.
+
+    Rates and accelerations that the file has are splines of their own; accelerations that it has
+    not are derivatives of the rates.
+    """
     first, last = samples.t[0], samples.t[-1]
     t = ca.MX.sym("t")
     inside = ca.fmin(ca.fmax(t + first, first), last)
-    position, speed, acceleration = _through(samples)(inside)
+    position, speed, acceleration = _through(samples.t, samples.joint)(inside)
+    speeds, accelerations = ca.vertsplit(speed), ca.vertsplit(acceleration)
+    for j, rate in samples.rate.items():
+        speeds[j], accelerations[j], _ = _through(samples.t, rate[None])(inside)
+    for j, known in samples.acceleration.items():
+        accelerations[j] = _through(samples.t, known[None])(inside)[0]
+    speed, acceleration = ca.vertcat(*speeds), ca.vertcat(*accelerations)
     moving = ca.logic_and(t >= 0, t <= last - first)
     return ReferenceMotion(
-        function=_function(t, position, speed * moving, acceleration * moving),
+        function=reference_function(t, position, speed * moving, acceleration * moving),
         duration=float(last - first),
         start=samples.joint[:, 0],
         final=samples.joint[:, -1],
     )
 
 
-def _through(samples: Samples) -> ca.Function:
-    """Make the function t -> (q, q', q'') through the samples; if they are few, a polynomial."""
-    if len(samples.t) <= _DEGREE:
-        return _polynomial(samples)  # CasADi's splines of low degree have no second derivative
+def _through(t: Array, values: Array) -> ca.Function:
+    """Make t -> (q, q', q'') through values (k, N) at times (N,); if they are few, a polynomial."""
+    if len(t) <= _DEGREE:
+        return _polynomial(t, values)  # CasADi's splines of low degree have no second derivative
     s = ca.MX.sym("s")
-    spline = ca.interpolant(
-        "spline", "bspline", [samples.t], samples.joint.T.ravel(), {"degree": [_DEGREE]}
-    )
+    spline = ca.interpolant("spline", "bspline", [t], values.T.ravel(), {"degree": [_DEGREE]})
     value = spline(s)
     rate = ca.jacobian(value, s)
     return ca.Function("derivatives", [s], [value, rate, ca.jacobian(rate, s)])
 
 
-def _polynomial(samples: Samples) -> ca.Function:
+def _polynomial(t: Array, values: Array) -> ca.Function:
     s = ca.SX.sym("s")
-    middle, half = (samples.t[0] + samples.t[-1]) / 2, np.ptp(samples.t) / 2
-    coefficients = np.linalg.solve(np.vander((samples.t - middle) / half), samples.joint.T)
-    value = ca.SX.zeros(len(samples.joint))
+    middle, half = (t[0] + t[-1]) / 2, np.ptp(t) / 2
+    coefficients = np.linalg.solve(np.vander((t - middle) / half), values.T)
+    value = ca.SX.zeros(len(values))
     for row in coefficients:  # Horner, highest power first
         value = value * ((s - middle) / half) + ca.DM(row)
     rate = ca.jacobian(value, s)

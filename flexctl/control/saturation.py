@@ -1,4 +1,4 @@
-"""Torque limits of the actuators: what saturates the output of a law."""
+"""Limits of the actuators: what saturates the output of a law, and what can be held at rest."""
 
 from __future__ import annotations
 
@@ -10,8 +10,20 @@ from flexctl.model import Arm
 
 
 def torque_limits(arm: Arm) -> Array:
-    """Largest torques of an arm's actuators (m,) [N m or N]; infinite where none is given."""
-    return np.array([link.limits.torque or np.inf for link in arm.links])
+    """Largest torques of an arm's actuators (m,) [N m or N]; infinite where none is given.
+
+    Of a motor whose command is a current or a voltage, its largest command [A or V]: the limits of
+    the joint's torque and of the current hold for a current; the amplifier enforces them where the
+    command is a voltage, so that it is part of the arm; see `Plant.torque`.
+    """
+    return np.array([link.command_limit for link in arm.links])
+
+
+def holding_limits(arm: Arm) -> Array:
+    """Largest torques (m,) [N m or N] that actuators give at rest, by any of their limits."""
+    return np.array(
+        [min(link.torque_limit, link.command_limit * link.torque_per_command) for link in arm.links]
+    )
 
 
 def limit_torque(tau: ca.SX, limited: Array, bounds: ca.SX) -> ca.SX:

@@ -11,7 +11,7 @@ import numpy as np
 from flexctl.body import present
 from flexctl.checks import Array
 from flexctl.control.laws import Signals, constant, rigid_forces, straight_arm
-from flexctl.control.lqr import StateFeedback
+from flexctl.control.lqr import GivenFeedback, StateFeedback
 from flexctl.control.path_schedule import (
     PathTable,
     path_numbers,
@@ -77,15 +77,16 @@ def _widened(table: PathTable, m: int) -> Array:
 
 
 def schedule_numbers(
-    plant: Plant, reference: ReferenceMotion, feedback: StateFeedback
+    plant: Plant, reference: ReferenceMotion, feedback: StateFeedback | GivenFeedback
 ) -> dict[str, Array]:
-    """Numbers of a law that follows the schedule of its feedback: gains, equilibria under gravity.
+    """Numbers of a law that acts all along a path: gains, equilibria under gravity.
 
-    "sag" (n,) is the equilibrium less the undeformed arm, "holding" (m,) its torques less those
-    that hold the latter.
+    Gains are those of the schedule of the feedback, or its only ones. "sag" (n,) is the equilibrium
+    less the undeformed arm, "holding" (m,) its commands less those that hold the latter.
     """
-    assert feedback.schedule is not None
-    numbers = path_numbers(reference) | table_numbers("G", feedback.schedule.gains)
+    schedule = feedback.schedule if isinstance(feedback, StateFeedback) else None
+    gains = schedule.gains if schedule else PathTable(coefficients=feedback.gain[None])
+    numbers = path_numbers(reference) | table_numbers("G", gains)
     if present(*plant.equations.arm.gravity):
         for name, value in (("sag", _sag), ("holding", _holding)):
             at = partial(value, plant, reference)
@@ -102,9 +103,10 @@ def _sag(plant: Plant, reference: ReferenceMotion, share: float) -> Array:
 
 
 def _holding(plant: Plant, reference: ReferenceMotion, share: float) -> Array:
-    """Torques (m,) that hold the sagging arm less those that hold the undeformed one."""
+    """Commands (m,) that hold the sagging arm less those that hold the undeformed one."""
     straight = plant.straight(pose_at(reference, share))
-    return find_equilibrium(plant, straight)[1] - plant.gravity(straight)[: plant.m]
+    undeformed = plant.gravity(straight)[: plant.m] / plant.torque_per_command
+    return find_equilibrium(plant, straight)[1] - undeformed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +116,7 @@ class ScheduledSignals:
     feedback: ca.SX  # -G(p) [e; q_f; e'; q_f'] (m, 1)
     acceleration: ca.SX  # desired one (m, 1) of the driven coordinates
     error: ca.SX  # e (m, 1)
-    holding: ca.SX  # torques (m, 1) that hold the arm at rest beyond those of the undeformed one
+    holding: ca.SX  # commands (m, 1) that hold the arm at rest beyond those of the undeformed one
 
 
 def scheduled_signals(plant: Plant, signals: Signals) -> ScheduledSignals:
@@ -147,5 +149,5 @@ def _moving_deflection(plant: Plant, signals: Signals) -> ca.SX:
     forces = rigid_forces(plant, y, signals.v_d, signals.a_d)
     forces -= ca.substitute(e.c, e.q, straight_arm(plant, y))
     tau = T[:, : plant.m].T @ forces
-    load = T[:, plant.m :].T @ (constant(plant.B) @ tau - forces)
+    load = T[:, plant.m :].T @ (constant(plant.selection) @ tau - forces)
     return T[:, plant.m :] @ quasi_steady_deflection(plant, signals, T, y, load)

@@ -54,7 +54,7 @@ def torque_model(linear: LinearPlant, drives: Sequence[int]) -> tuple[Array, Arr
     """Linear equations of the arm at rest with torques as input: M x'' + D x' + K x = B tau.
 
     Returns A (2n, 2n) and B (2n, m) for the state [e; q_f; e'; q_f'] of `decoupled_model`, the
-    deviation from the equilibrium, and torques (m,) beyond those that hold it [N m or N].
+    deviation from the equilibrium, and torques or commands (m,) beyond those that hold it.
     """
     n, order = len(linear.M), _order(linear, drives)
     rows = [*order, *(n + row for row in order)]

@@ -31,7 +31,7 @@ class TwoTimeScales:
     T
         (n, n); its first m columns are the strain-free motions S.
     M_T, B_T
-        T'MT (n, n) and T'B = [I; B_z] (n, m).
+        T'MT (n, n) and T'B = [I; B_z] K (n, m) with the torques per command K, I without motors.
     K_z, D_z
         Stiffness and damping of the fast positions, (n_z, n_z).
     G_s
@@ -71,7 +71,7 @@ class TwoTimeScales:
     @property
     def B_z(self) -> Array:
         """Input matrix (n_z, m) of the torques in the fast rows, at fixed slow coordinates."""
-        return self.B_T[self.m :]
+        return self.B_T[self.m :] @ np.linalg.inv(self.B_T[: self.m])
 
     @cached_property
     def W(self) -> Array:
@@ -98,7 +98,7 @@ class TwoTimeScales:
 
     @property
     def b_f(self) -> Array:
-        """W M^-1 B (n_z, m): accelerations of the fast positions per torque."""
+        """W M^-1 B (n_z, m): accelerations of the fast positions per unit of the commands."""
         return self._compliance[1]
 
     @property

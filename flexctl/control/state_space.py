@@ -15,12 +15,14 @@ from flexctl.control.laws import (
     LawParts,
     Recipe,
     Signals,
+    in_commands,
     law_function,
     law_signals,
     rigid_gravity_torque,
 )
 from flexctl.control.measured_signals import LawInput, desired_signals, read_inputs
 from flexctl.control.reference import ReferenceMotion
+from flexctl.control.saturation import holding_limits
 from flexctl.errors import InputError
 from flexctl.model import Design, StateSpace, load_matrices
 from flexctl.plant import Plant
@@ -136,9 +138,9 @@ class _Outside:
         return self.choice.feedforward == "gravity"
 
     def _feedforward(self, signals: Signals) -> ca.SX:
-        """Torques (m, 1) that are added to those of the law."""
+        """Commands (m, 1) that are added to those of the law."""
         if self._gravity:
-            return rigid_gravity_torque(self.plant, signals.q_d)
+            return in_commands(self.plant, rigid_gravity_torque(self.plant, signals.q_d))
         return ca.SX.zeros(self.plant.m)
 
     def _law(self, signals: Signals, tau: ca.SX, moved: ca.SX) -> ca.Function:
@@ -161,7 +163,7 @@ class _Outside:
         states = f"{n_states} state{'s' * (n_states != 1)} of its own, zero at the start"
         gravity = "; the gravity torques of the undeflected arm are fed forward" * self._gravity
         yield f"the law was made elsewhere, with {states if n_states else 'no states'}{gravity}"
-        if n_states and any(link.limits.torque for link in self.plant.arm.links):
+        if n_states and np.isfinite(holding_limits(self.plant.arm)).any():
             yield "its states run on while a torque is at its limit: it knows no limits"
         if external.timed:
             yield "the law depends on time itself: only its run can be judged"

@@ -54,7 +54,8 @@ def wrap_controller(
     """Wrap an external law as a controller, which can be used like a designed one.
 
     tau = C z + D e with z' = A z + B e, or z+ if sampled: errors e, reference minus measurement, in
-    the order of `measures`; torques tau [N m or N] in the order of the joints. z starts at zero.
+    the order of `measures`; torques tau [N m or N], or commands of motors [A or V], in the order
+    of the joints. z starts at zero.
 
     Parameters
     ----------
@@ -154,16 +155,18 @@ def wrap_controller(
 
 def _reference(reference: Any) -> Any:
     """Return the reference as the value of a design's key."""
-    motion = reference
+    motion, shaper, fed = reference, None, dict[str, Any]()
     if isinstance(reference, Design):
-        file = reference.reference.file
+        file, shaper = reference.reference.file, reference.reference.shaper
         motion = reference.reference if file is None else make_reference(reference)
+        fed = {"feed_forward": reference.reference.feeds} if file is not None else fed
     if not isinstance(motion, ReferenceMotion):
         return motion
     if motion.torque:
         raise InputError("reference: expected a motion, got torques")
-    table = {"kind": "motion", "from": motion.start.tolist(), "to": motion.final.tolist()}
-    return table | {"motion": motion} | ({"duration": motion.duration} if motion.duration else {})
+    table = {"kind": "motion", "from": motion.start.tolist(), "to": motion.final.tolist()} | fed
+    table |= {"motion": motion} | ({"shaper": shaper.table()} if shaper else {})
+    return table | ({"duration": motion.duration} if motion.duration else {})
 
 
 @dataclass(frozen=True, kw_only=True)

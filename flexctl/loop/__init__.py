@@ -30,6 +30,7 @@ from flexctl.loop.final_equilibrium import (
     FinalEquilibrium,
     describe_equilibrium,
     exceeding,
+    holding_torque,
     other_equilibrium,
     too_weak,
     why_it_leaves,
@@ -49,6 +50,7 @@ from flexctl.loop.linear import (
     path_rests,
     sampled_loop,
     sampled_loops,
+    state_within,
 )
 from flexctl.loop.setup import LADDER, Setup, default_truth
 
@@ -79,6 +81,7 @@ __all__ = [
     "exceeding",
     "find_loop_equilibrium",
     "follow_equilibrium",
+    "holding_torque",
     "in_words",
     "judge_poles",
     "law_jacobians",
@@ -97,6 +100,7 @@ __all__ = [
     "schedule",
     "set_integrals",
     "spectral_abscissa",
+    "state_within",
     "too_weak",
     "why_it_leaves",
     "why_not_held",

@@ -17,14 +17,19 @@ from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control import (
     Controller,
+    design_on,
+    holding_limits,
     integral_rates,
+    is_prescribed,
     law_inputs,
     limit_torque,
     share_law,
     torque_limits,
+    without_limits,
 )
 from flexctl.errors import InputError
 from flexctl.loop.events import JUMP
+from flexctl.loop.friction import friction_assumptions
 from flexctl.loop.measurement import Measurement, make_measurement, measure_signals
 from flexctl.loop.setup import default_truth
 from flexctl.model import Arm, BasisChoice, is_of_design, load_model, pick_basis
@@ -55,7 +60,8 @@ class ClosedLoop(Summary):
     controller
         Law, reference and torque limits.
     truth
-        Plant of the arm as it is, with n coordinates [rad or m] and m torques [N m or N].
+        Plant of the arm as it is, with n coordinates [rad or m] and m torques [N m or N], or
+        commands of motors [A or V].
     measurement
         What the law measures of the truth's q, v (n,).
 
@@ -145,8 +151,8 @@ class ClosedLoop(Summary):
         controller = self.controller
         if changed:
             controller = controller.at(of_plant, of_design, rebuilt=rebuilt)
-        if rebuilt:
-            return close_around(controller, truth.rebuilt())
+        if rebuilt or is_prescribed(controller.design):
+            return close_around(controller, truth.rebuilt() if rebuilt else truth)
         return replace(self, controller=controller, truth=truth)
 
     @cached_property
@@ -174,8 +180,19 @@ class ClosedLoop(Summary):
 
     @property
     def torque_limit(self) -> Array:
-        """Largest torques (m,) [N m or N] that both the law and the true arm allow."""
+        """Largest torques (m,) [N m or N], or commands, that both law and true arm allow."""
         return np.minimum(self.controller.torque_limit, torque_limits(self.truth.arm))
+
+    @property
+    def prescribed(self) -> bool:
+        """Whether the driven coordinates follow the reference exactly: a constraint, no loop."""
+        return is_prescribed(self.controller.design)
+
+    @property
+    def holding_limit(self) -> Array:
+        """Largest torques (m,) [N m or N] at rest, by limits of torque, current and voltage."""
+        by_law = self.torque_limit * self.truth.torque_per_command
+        return np.minimum(by_law, holding_limits(self.truth.arm))
 
     @cached_property
     def valid_range(self) -> tuple[Array, Array]:
@@ -212,7 +229,8 @@ class ClosedLoop(Summary):
         missing = missing_terms(self.truth.arm, loop.reference.final)
         where = (f"at the reference's end, {sentence}" for sentence in missing)
         shapes = (_kept_shapes(self.shape_error),) if self.shape_error else ()
-        return (*loop.assumptions, *measured, sampling, *where, *shapes)
+        rubs = friction_assumptions(self.truth, loop.reference.final)
+        return (*loop.assumptions, *measured, sampling, *rubs, *where, *shapes)
 
     @cached_property
     def reference(self) -> ca.Function:
@@ -234,9 +252,8 @@ class ClosedLoop(Summary):
             s = ca.fmin(ca.fmax(x, 0), 1) ** 2 * (3 - 2 * ca.fmin(ca.fmax(x, 0), 1))
         if self.controller.external and self.controller.external.timed:
             s = t
-        q_d, v_d, a_d = motion.function(t, *([own] if own.numel() else []))
-        third = ca.densify(motion.after(phase / JUMP, a_d, stepped))
-        outputs = [ca.densify(s), q_d, v_d, third]
+        results = motion.function.call([t, *([own] if own.numel() else [])])
+        outputs = [ca.densify(s), *motion.after(phase / JUMP, results, stepped)]
         parts = [switch, own, ca.vec(stepped)]
         numbers = ca.MX.sym("numbers", sum(part.numel() for part in parts))
         ends = np.cumsum([0, *(part.numel() for part in parts)]).tolist()
@@ -262,11 +279,18 @@ class ClosedLoop(Summary):
 
     @cached_property
     def law_jacobian(self) -> ca.Function:
-        """Inputs of `law` -> dtau/dq, dtau/dv, (m, n) each: for Newton's method in a run."""
-        inputs = self._law_inputs()
-        tau, _ = self._limited(inputs)
-        q, v = inputs[5], inputs[6]
-        J = ca.jacobian(tau, ca.vertcat(q, v))
+        """Inputs of `law` -> dF/dq, dF/dv, (m, n) each, of the forces F that its commands give.
+
+        For Newton's method in a run. The last input is `force_numbers`.
+        """
+        inputs, own = self._law_inputs(), len(self.law_numbers)
+        inputs[-1] = ca.SX.sym("numbers", len(self.force_numbers))
+        tau, _ = self._limited([*inputs[:-1], inputs[-1][:own]])
+        q, v, e = inputs[5], inputs[6], self.truth.equations
+        force = e.motors.force(tau, v[list(self.truth.drives)])
+        if inputs[-1].numel() > own:
+            force = ca.substitute(force, e.free, inputs[-1][own:])
+        J = ca.jacobian(force, ca.vertcat(q, v))
         parts = [J[:, : self.truth.n], J[:, self.truth.n :]]
         names = [*law_inputs(), "numbers"], ["tau_by_q", "tau_by_v"]
         outputs = [ca.densify(P) for P in parts]
@@ -299,6 +323,13 @@ class ClosedLoop(Summary):
         if len(finite) and self.controller.n_integral and not knows_limits:
             tracking = self.controller.tracking
         return np.concatenate([self.controller.numbers, finite, tracking])
+
+    @cached_property
+    def force_numbers(self) -> Array:
+        """Numbers (k,) of the forces: those of the law, and with motors those of the true arm."""
+        if all(link.motor is None for link in self.truth.arm.links):
+            return self.law_numbers
+        return np.concatenate([self.law_numbers, self.truth.numbers])
 
     @cached_property
     def reference_numbers(self) -> Array:
@@ -421,13 +452,17 @@ def require_loop(value: object, *others: type) -> None:
 def close_around(controller: Controller, truth: Plant) -> ClosedLoop:
     """Close a controller around a truth plant; see `close_loop`.
 
-    Raises InputError when the truth has other joints or lines than the controller was made for.
+    A prescribed motion is that of the truth plant itself, without limits of its actuators. Raises
+    InputError when the truth has other joints or lines than the controller was made for.
     """
     if truth.joints != controller.plant.joints or truth.lines != controller.plant.lines:
         raise InputError(
             f"{truth.arm.name}: expected joints {controller.plant.joints} and elastic lines "
             f"{controller.plant.lines}, got {truth.joints} and {truth.lines}"
         )
+    if is_prescribed(controller.design):
+        truth = replace(truth, arm=without_limits(truth.arm))
+        controller = design_on(truth, controller.design)
     own, positions = controller.plant, controller.design.loop.strain_gauges
     measurement = (
         measure_signals(controller.external.measures, own, truth, positions)

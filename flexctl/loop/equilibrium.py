@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.control import Controller
+from flexctl.control import Controller, is_prescribed
 from flexctl.errors import ComputationError, NoEquilibriumError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.equilibrium_search import (
@@ -45,7 +45,7 @@ class Equilibrium(Summary):
     q, z
         Coordinates of the truth plant (n,) and states of the law (n_z,) at rest.
     tau
-        Torques that hold it, before limits (m,) [N m or N].
+        Torques that hold it, or commands of motors, before limits (m,) [N m, N; A, V].
     reference
         Coordinates (n,) of the truth plant with the joints held at the reference and sagging links.
     falls
@@ -165,7 +165,7 @@ def follow_equilibrium(
 def _holds(controller: Controller, joints: Array, second_loop_weight: float) -> bool:
     """Whether a law has the joint variables (m,) for its reference: a second loop has its own."""
     if controller.design.open_loop:
-        return False
+        return is_prescribed(controller.design)
     own = controller.feedback is None or not second_loop_weight or controller.design.follows_path
     return own or np.array_equal(joints, controller.reference.final)
 

@@ -31,7 +31,8 @@ class FinalEquilibrium:
     tip_offset
         Distance [m] of the tip from its position with the joints held at the reference.
     holding_torque, limit
-        Torques that hold it (m,) and the largest ones that actuators can give (m,) [N m or N].
+        Torques that hold it (m,) and the largest ones that actuators can give (m,) [N m or N], also
+        of motors that are commanded otherwise.
     falls
         Whether the arm leaves its reference when it is released there, and comes to rest elsewhere.
     elsewhere
@@ -61,6 +62,11 @@ def exceeding(torque: Array, limit: Array) -> Array:
     return np.flatnonzero(np.abs(torque) > limit * (1 + _ROUND_OFF))
 
 
+def holding_torque(loop: ClosedLoop, rest: Equilibrium) -> Array:
+    """Torques (m,) [N m or N] that the commands of an equilibrium give."""
+    return rest.tau * loop.truth.torque_per_command
+
+
 def describe_equilibrium(loop: ClosedLoop, rest: Equilibrium | None) -> FinalEquilibrium:
     """Describe an equilibrium of a loop at the end of its reference; None where there is none."""
     truth, final = loop.truth, loop.controller.reference.final
@@ -68,7 +74,7 @@ def describe_equilibrium(loop: ClosedLoop, rest: Equilibrium | None) -> FinalEqu
     if rest is None:
         nothing = np.full(truth.m, np.nan)
         try:
-            held = find_equilibrium(truth, truth.straight(final))[1]
+            held = find_equilibrium(truth, truth.straight(final))[1] * truth.torque_per_command
         except ComputationError:
             held = nothing
         return FinalEquilibrium(
@@ -77,7 +83,7 @@ def describe_equilibrium(loop: ClosedLoop, rest: Equilibrium | None) -> FinalEqu
             offset=nothing,
             tip_offset=np.nan,
             holding_torque=held,
-            limit=loop.torque_limit,
+            limit=loop.holding_limit,
             sliding=sliding,
         )
     return FinalEquilibrium(
@@ -85,8 +91,8 @@ def describe_equilibrium(loop: ClosedLoop, rest: Equilibrium | None) -> FinalEqu
         joint=rest.q[: truth.m],
         offset=rest.offset,
         tip_offset=float(np.linalg.norm(truth.tip(rest.q) - truth.tip(rest.reference))),
-        holding_torque=rest.tau,
-        limit=loop.torque_limit,
+        holding_torque=holding_torque(loop, rest),
+        limit=loop.holding_limit,
         falls=rest.falls,
         sliding=sliding,
     )
@@ -122,7 +128,8 @@ def why_not_held(
     if not equilibrium.holds:
         return too_weak(loop, equilibrium.holding_torque, "at rest at the end of the motion")
     pairs = zip(times.tolist(), rests, strict=True)
-    beyond = [(t, rest.tau) for t, rest in pairs if exceeding(rest.tau, limit).size]
+    held = ((t, holding_torque(loop, rest)) for t, rest in pairs)
+    beyond = [(t, torque) for t, torque in held if exceeding(torque, limit).size]
     if not beyond:
         return ""
     t, torque = max(beyond, key=lambda pair: float(np.max(np.abs(pair[1]) / limit)))
@@ -133,7 +140,7 @@ def why_not_held(
 
 def too_weak(loop: ClosedLoop, torque: Array, where: str) -> str:
     """Name the joint whose holding torque (m,) exceeds its limit by the largest ratio."""
-    limit = loop.torque_limit
+    limit = loop.holding_limit
     j = int(np.argmax(np.abs(torque) / limit))
     unit = "N" if loop.truth.bodies[j].sliding else "N m"
     return (

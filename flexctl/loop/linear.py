@@ -12,12 +12,13 @@ import scipy.linalg
 
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
-from flexctl.control import ReferenceMotion
+from flexctl.control import ReferenceMotion, passive_rows
 from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import ClosedLoop, require_loop
 from flexctl.loop.eigenvalues import extended_precision_eigenvalues, needs_extended_precision
 from flexctl.loop.equilibrium import Equilibrium, equilibrium_at_reference, find_loop_equilibrium
 from flexctl.loop.equilibrium_search import law_arguments, law_jacobians, measurement_jacobian
+from flexctl.loop.law_signals import LawSignals, read_signals, signals_of
 from flexctl.loop.zero_order_hold import ZeroOrderHold, zero_order_hold
 from flexctl.plant import LinearPlant, Plant, linear_model, state_space
 from flexctl.plant import linearise as linearise_plant
@@ -50,6 +51,8 @@ class LinearLoop(Summary):
         The equilibrium; None for a loop that is built from matrices.
     by_reference
         dtau/dr (m, 3m) and dz'/dr (n_z, 3m) of r = [q_d; v_d; a_d]; None if not requested.
+    read
+        The signals that the law reads; None for a loop that is built from matrices.
 
     Examples
     --------
@@ -69,6 +72,7 @@ class LinearLoop(Summary):
     own: Array | None = None
     rest: Equilibrium | None = None
     by_reference: tuple[Array, Array] | None = None
+    read: LawSignals | None = None
 
     def __post_init__(self) -> None:
         (m, n), n_z = self.feedback.shape, self.integral_gain.shape[1]
@@ -126,6 +130,14 @@ class LinearLoop(Summary):
     def K(self) -> Array:
         """Feedback from [x; z], (m, 2n + n_z): u = K [x; z]."""
         return np.hstack([self.feedback, self.integral_gain])
+
+    @cached_property
+    def signals(self) -> LawSignals:
+        """The signals that the law reads; without other names, states of the plant."""
+        if self.read is not None:
+            return self.read
+        identity = np.eye(self.feedback.shape[1])
+        return read_signals(self.plant.states, identity, self.feedback, self.E)
 
     @cached_property
     def poles(self) -> ComplexArray:
@@ -349,6 +361,32 @@ def one_sample(loop: LinearLoop, period: float, delay: float | Array) -> tuple[A
     return step[:, m:], step[:, :m]
 
 
+def state_within(loop: LinearLoop, time: float) -> tuple[Array, Array]:
+    """State of the arm at a time [s] after a sample, by the states of `one_sample` and torques.
+
+    Of the sizes (2n, N) and (2n, m); the loop has its own sampling period, not exceeded by `time`,
+    and delay.
+    """
+    plant, T = loop.plant, loop.sample_time or 0.0
+    n, m, n_z = len(plant.A_state), loop.plant.B.shape[1], len(loop.F)
+    whole, part = divmod(loop.delay, T)
+    late = int(whole) + (part > 1e-12 * T)
+    by_time = np.zeros((n, m + n + n_z + late * m))  # by new torques, states and waiting torques
+    column = [
+        slice(0, m),
+        *(slice(n + n_z + k * m, n + n_z + (k + 1) * m) for k in range(1, late + 1)),
+    ]
+    before = min(part, time) if late > whole else 0.0
+    Phi, newer = _zero_order_hold(plant.A_state, plant.B_state, time - before)
+    by_time[:, column[int(whole)]] += newer
+    if before:
+        first, older = _zero_order_hold(plant.A_state, plant.B_state, before)
+        by_time[:, column[late]] += Phi @ older
+        Phi = Phi @ first
+    by_time[:, m : m + n] = Phi
+    return by_time[:, m:], by_time[:, :m]
+
+
 def _held(A: Array, B: Array, period: float, part: float) -> tuple[Array, Array, Array]:
     """e^{AT}, and the effect of a torque held over a period with the delay `part`.
 
@@ -424,6 +462,8 @@ def linearise(
     rest = linear.rest
     assert rest is not None
     arguments = law_arguments(subject, rest.q, rest.z, rest.desired, weight)
+    if subject.prescribed:
+        return linear
     by_tau, by_z = controller.without_limits.evaluate("law_by_reference", *arguments)
     return replace(linear, by_reference=(by_tau, by_z))
 
@@ -452,6 +492,8 @@ def linearise_at(
 
     Raises ComputationError when the law has no finite derivative there.
     """
+    if loop.prescribed and loop.truth.n > loop.truth.m:
+        return _with_drives_held(loop, rest, plant or linear_model(loop.truth, rest.q, rest.tau))
     K, L, E, F = jacobians or law_jacobians(loop, rest.q, rest.z, rest.desired, second_loop_weight)
     if not all(np.isfinite(part).all() for part in (K, L, E, F)):
         raise ComputationError(
@@ -467,6 +509,30 @@ def linearise_at(
         delay=loop.controller.delay,
         driven_by=E @ by_state,
         own=F,
+        rest=rest,
+        read=signals_of(loop, by_state, K, E),
+    )
+
+
+def _with_drives_held(loop: ClosedLoop, rest: Equilibrium, plant: LinearPlant) -> LinearLoop:
+    """Linear model of an arm whose driven coordinates are prescribed: the others, and no law."""
+    free = list(passive_rows(loop.truth.n, loop.truth.drives))
+    grid, n, m = np.ix_(free, free), len(free), loop.truth.m
+    columns = [*free, *(len(plant.M) + row for row in free)]
+    held = replace(
+        plant,
+        **{name: getattr(plant, name)[grid] for name in ("M", "D", "K", "K_elastic")},
+        q0=plant.q0[free],
+        B=np.zeros((n, m)),
+        outputs=plant.outputs[:, columns],
+        coordinates=tuple(plant.coordinates[row] for row in free),
+    )
+    return LinearLoop(
+        plant=held,
+        feedback=np.zeros((m, 2 * n)),
+        integral_gain=np.zeros((m, 0)),
+        sample_time=None,
+        delay=0.0,
         rest=rest,
     )
 

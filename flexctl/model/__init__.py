@@ -14,7 +14,7 @@ from flexctl.model.changed_arm import (
 from flexctl.model.chosen_gains import CHOSEN_GAINS, set_aside, with_values
 from flexctl.model.compatibility import check_design
 from flexctl.model.controller_matrices import load_matrices
-from flexctl.model.design import Design, Loop, Reference, below_nyquist
+from flexctl.model.design import Design, FeedForward, Loop, Reference, below_nyquist
 from flexctl.model.design_writing import design_text
 from flexctl.model.files import (
     drafts,
@@ -26,11 +26,13 @@ from flexctl.model.files import (
     write_sealed,
 )
 from flexctl.model.filters import Filter
+from flexctl.model.friction import Friction, friction_faults, sticking_faults
 from flexctl.model.law import (
     INSTRUMENTS,
     Cascade,
     FastLoop,
     FastWeights,
+    FrictionCompensation,
     Gains,
     Noise,
     ObserverChoice,
@@ -48,7 +50,15 @@ from flexctl.model.lookup import (
     load_model,
     model_text,
 )
-from flexctl.model.methods import METHODS, MissingOptionError, find_method, in_one_line, load_method
+from flexctl.model.methods import (
+    METHODS,
+    PRESCRIBED,
+    MissingOptionError,
+    find_method,
+    in_one_line,
+    load_method,
+)
+from flexctl.model.motor import Command, Motor
 from flexctl.model.plausibility import odd_motion, odd_numbers
 from flexctl.model.profile import TWIST, UNIFORM, Profile
 from flexctl.model.record import BasisChoice, Solver, Unquoted, pick_basis, shown
@@ -66,8 +76,9 @@ from flexctl.model.settings import (
     with_options,
     with_value,
 )
+from flexctl.model.shaper_choice import Shaper
 from flexctl.model.tune_choice import TuneChoice
-from flexctl.model.units import FACTOR, unit_of
+from flexctl.model.units import FACTOR, command_units, torque_units, unit_of
 
 __all__ = [
     "CHOSEN_GAINS",
@@ -75,22 +86,28 @@ __all__ = [
     "FACTOR",
     "INSTRUMENTS",
     "METHODS",
+    "PRESCRIBED",
     "TWIST",
     "UNIFORM",
     "Arm",
     "BasisChoice",
     "Cascade",
+    "Command",
     "Design",
     "Entry",
     "FastLoop",
     "FastWeights",
+    "FeedForward",
     "Filter",
     "FixedDamping",
     "FlexibleJoint",
+    "Friction",
+    "FrictionCompensation",
     "Gains",
     "Link",
     "Loop",
     "MissingOptionError",
+    "Motor",
     "Noise",
     "ObserverChoice",
     "PositionFeedback",
@@ -99,6 +116,7 @@ __all__ = [
     "RigidBody",
     "Samples",
     "SecondLoop",
+    "Shaper",
     "SlowAngle",
     "Solver",
     "StateSpace",
@@ -109,10 +127,12 @@ __all__ = [
     "build",
     "build_file",
     "check_design",
+    "command_units",
     "design_text",
     "design_value",
     "drafts",
     "find_method",
+    "friction_faults",
     "has_number",
     "in_one_line",
     "is_of_design",
@@ -143,6 +163,8 @@ __all__ = [
     "slowed_design",
     "soften_arm",
     "soften_design",
+    "sticking_faults",
+    "torque_units",
     "unit_of",
     "with_damping",
     "with_inertia",

@@ -52,6 +52,32 @@ class Arm(FileRecord):
         """Indices of the joints that a rotor drives through a spring."""
         return tuple(j for j, link in enumerate(self.links) if link.flexible_joint)
 
+    @property
+    def rubs(self) -> bool:
+        """Whether any joint has friction."""
+        return any(link.friction for link in self.links)
+
+    @property
+    def dry_joints(self) -> tuple[int, ...]:
+        """Indices of the joints with dry friction, which may stick."""
+        links = enumerate(self.links)
+        return tuple(j for j, link in links if link.friction and link.friction.dry)
+
+    @property
+    def bristled_joints(self) -> tuple[int, ...]:
+        """Indices of the joints whose friction has a state of its own."""
+        return self._joints_of_model("lugre")
+
+    @property
+    def sticking_joints(self) -> tuple[int, ...]:
+        """Indices of the joints that slip and stick by events."""
+        dry = self.dry_joints
+        return tuple(j for j in self._joints_of_model("events") if j in dry)
+
+    def _joints_of_model(self, model: str) -> tuple[int, ...]:
+        links = enumerate(self.links)
+        return tuple(j for j, link in links if link.friction and link.friction.model == model)
+
     def link_indices(self, word: str) -> list[int]:
         """Return which links the first word of a key means: ``link2``, ``link[2]``, ``links``."""
         if word in ("links", "link*"):

@@ -39,6 +39,9 @@ def _faults(arm: Arm, design: Design) -> Faults:
     for key, gain in gains.items():
         if len(gain) not in (1, joints):
             yield f"gains.{key}", one_or_each, gain
+    if design.friction_compensation and not arm.rubs:
+        expected = f"no such table, as no joint of {arm.name} has friction"
+        yield "friction_compensation", expected, design.friction_compensation.table()
     cascade = design.cascade.model_dump(exclude_none=True) if design.cascade else {}
     for key, gain in cascade.items():
         if isinstance(gain, tuple) and len(gain) not in (1, joints):

@@ -15,6 +15,7 @@ from flexctl.model.law import (
     STATE,
     Cascade,
     FastLoop,
+    FrictionCompensation,
     Gains,
     Measures,
     ObserverChoice,
@@ -24,7 +25,7 @@ from flexctl.model.law import (
     SlowLoop,
     StateSpace,
 )
-from flexctl.model.methods import METHODS, Options, method_names
+from flexctl.model.methods import METHODS, PRESCRIBED, Options, method_names
 from flexctl.model.record import (
     NOTHING,
     BasisChoice,
@@ -42,19 +43,23 @@ from flexctl.model.record import (
     Unquoted,
     one_of,
 )
+from flexctl.model.shaper_choice import Shaper
 from flexctl.model.tune_choice import TuneChoice
 
-_OPEN = ("feedforward", "torque")
-_WITH_SECOND_LOOP = ("decoupling", "composite")
-_WITHOUT_GAINS = (*_OPEN, "state-space", "cascade")
+_OPEN = ("feedforward", "torque", PRESCRIBED)
+_WITH_SECOND_LOOP = ("decoupling", "composite", "lqg")
+_WITHOUT_GAINS = (*_OPEN, "state-space", "lqg", "cascade")
 _TORQUES = ("joint-pd", "pid", "positive-position-feedback")  # methods whose gains are torques
+_BY_ENCODERS = "takes no more of it than encoders and tachometers give, and needs no observer"
 _WITHOUT_OBSERVER = {
     "feedforward": "measures nothing",
     "torque": "measures nothing",
+    PRESCRIBED: "measures nothing",
     "state-space": "has its own (state_space.measures)",
-    "joint-pd": "takes no more of it than encoders and tachometers give, and needs no observer",
+    "joint-pd": _BY_ENCODERS,
+    "computed-torque": _BY_ENCODERS,
+    "cascade": _BY_ENCODERS,
     "pid": "takes no more of it than encoders give, and needs no observer",
-    "cascade": "takes no more of it than encoders and tachometers give, and needs no observer",
 }
 _IN_MEMORY = "motion"  # kind of a reference that is a function, which no file can hold
 REFERENCES = ("cycloid", "quintic", "setpoint", "csv", "spin-up", "bang-bang")
@@ -90,6 +95,7 @@ def _motion_in_memory(value: object) -> object:
     return value
 
 
+FeedForward = Literal["position", "rate", "acceleration"]
 ReferenceKind = Annotated[Text, BeforeValidator(_known_kind)]
 Method = Annotated[Text, BeforeValidator(_known_method)]
 OptionTable = Annotated[Mapping[Text, Any], AfterValidator(Options)]
@@ -102,11 +108,14 @@ class Reference(Record):
     `from_` and `to` give each joint's start and end [rad or m], `duration` [s] the time between:
     one for all joints, or one per joint; each joint rests after its own. A spin-up brings each
     joint from rest to `rate` [rad/s or m/s] within `duration` and never ends. A bang-bang has
-    constant accelerations, reversed at half the duration, or with `torque` [N m or N] instead of
-    `to` constant torques; after the duration they are zero. A setpoint jumps at time 0 and counts
-    as reached after `duration`, at once if there is none. A csv file has the columns t, joint1,
-    joint2, ...; its path is relative to the folder of the design. A `motion` is a function, in
-    memory only: see `ReferenceMotion`.
+    constant accelerations, reversed at half the duration, or with `torque` [N m or N; A or V of
+    motors] instead of `to` constant torques; after the duration they are zero. A setpoint jumps at
+    time 0 and counts as reached after `duration`, at once if there is none. A csv file has the
+    columns t, joint1, joint2, ... and perhaps joint1_rate, joint1_acceleration, ...; its path is
+    relative to the folder of the design. A `motion` is a function, in memory only: see
+    `ReferenceMotion`. `feed_forward` is the highest derivative of the motion that the law gets:
+    "position", "rate" or, if it is absent, "acceleration"; it gets 0 for those above. A `shaper`
+    convolves the motion, whatever its kind, with impulses.
     """
 
     kind: ReferenceKind
@@ -116,6 +125,8 @@ class Reference(Record):
     torque: Numbers | None = None
     duration: Positives | None = None
     file: Text | None = None
+    shaper: Shaper | None = None
+    feed_forward: FeedForward | None = None
     motion: Annotated[Any, BeforeValidator(_motion_in_memory)] = Field(default=None, repr=False)
 
     @property
@@ -127,6 +138,11 @@ class Reference(Record):
         if self.motion is not None:
             return self.motion.rests
         return self.torque is None and (self.kind != "spin-up" or not any(self.rate or ()))
+
+    @property
+    def feeds(self) -> FeedForward:
+        """The highest derivative of the motion that the law gets."""
+        return self.feed_forward or "acceleration"
 
     @property
     def durations(self) -> tuple[float, ...]:
@@ -153,7 +169,8 @@ class Reference(Record):
 
     def _faults(self) -> Faults:
         fields = {field.alias or name: name for name, field in type(self).model_fields.items()}
-        entries = {key: getattr(self, name) for key, name in fields.items() if key != "kind"}
+        of_all = ("kind", "shaper")
+        entries = {key: getattr(self, name) for key, name in fields.items() if key not in of_all}
         needed, possible = _KEYS[self.kind]
         if self.kind == _IN_MEMORY and self.motion is None:
             yield "kind", one_of(REFERENCES), self.kind
@@ -161,12 +178,14 @@ class Reference(Record):
             if entries[key] is None:
                 yield key, f"a value, as kind is {self.kind}", NOTHING
         for key, value in entries.items():
-            if key not in (*needed, *possible) and value is not None:
+            if key not in (*needed, *possible, "feed_forward") and value is not None:
                 yield key, f"no such key, as kind is {self.kind}", value
         if self.kind == "bang-bang" and self.to is None and self.torque is None:
             yield "to", "a value (or torque instead)", NOTHING
         if self.to is not None and self.torque is not None:
             yield "torque", "no such key, as there is a to", self.torque
+        if self.feed_forward and self.torque is not None:
+            yield "feed_forward", "no such key, as torques are given", self.feed_forward
         joints, durations = len(self.from_ or ()), len(self.duration or (0.0,))
         as_many = f"{joints} number{'s' * (joints != 1)}, as many as in from"
         for key, values in (("to", self.to), ("rate", self.rate), ("torque", self.torque)):
@@ -255,7 +274,8 @@ class Design(FileRecord):
         Desired motion of the joints [rad or m] over time [s].
     gains
         Of the joint loop, per joint: `Gp`, `Gv`, `Gi`, in the units of the method (see `Gains`).
-    second_loop, slow_loop, fast_loop, cascade, position_feedback, observer, state_space, options
+    second_loop, slow_loop, fast_loop, cascade, position_feedback, observer, friction_compensation
+    state_space, options
         Further parts of the law; None, or empty, where it has none.
     filters
         Filters in series between the law and the limits of its torques, the first one first.
@@ -287,6 +307,7 @@ class Design(FileRecord):
     fast_loop: FastLoop | None = None
     cascade: Cascade | None = None
     position_feedback: tuple[PositionFeedback, ...] = ()
+    friction_compensation: FrictionCompensation | None = None
     state_space: StateSpace | None = None
     options: OptionTable = Options()  # of a method of an installed package
     filters: tuple[Filter, ...] = ()
@@ -316,7 +337,7 @@ class Design(FileRecord):
 
     @property
     def open_loop(self) -> bool:
-        """Whether the torques follow from the reference alone and nothing is measured."""
+        """Whether motion or torques follow from the reference alone and nothing is measured."""
         return self.method in _OPEN
 
     @property
@@ -340,7 +361,7 @@ class Design(FileRecord):
     @property
     def follows_path(self) -> bool:
         """Whether a second loop acts all along the path, in place of joint gains and fast loop."""
-        return bool(self.second_loop and self.second_loop.schedule)
+        return bool(self.second_loop and (self.second_loop.schedule or self.method == "lqg"))
 
     @property
     def slow_angle(self) -> SlowAngle:
@@ -383,16 +404,46 @@ class Design(FileRecord):
         if self.method != "torque" and torque is not None:
             expected = "no such key (a motion instead), as method is not torque"
             yield "reference.torque", expected, torque
+        yield from self._prescribed_faults() if self.method == PRESCRIBED else ()
         yield from self._gain_faults()
         yield from self._state_space_faults()
         yield from self._observer_faults() if self.instruments else self._without_observer()
         yield from self._second_loop_faults()
         yield from self._composite_faults()
         yield from self._table_faults()
+        yield from self._compensation_faults()
         yield from self._filter_faults()
         if self.open_loop and self.loop.strain_gauges is not None:
             expected = f"no such key, as method {self.method} measures nothing"
             yield "loop.strain_gauges", expected, self.loop.strain_gauges
+
+    def _compensation_faults(self) -> Faults:
+        if self.friction_compensation is None:
+            return
+        known, why = self.friction_compensation.table(), ""
+        if self.method in ("torque", "state-space", PRESCRIBED):
+            why = f"method is {self.method}"
+        elif self.reference.feeds == "position":
+            why = "the law gets no rates of its reference (reference.feed_forward)"
+        if why:
+            yield "friction_compensation", f"no such table, as {why}", known
+
+    def _prescribed_faults(self) -> Faults:
+        """Yield what the joints cannot follow exactly."""
+        reference = self.reference
+        if reference.kind == "setpoint":
+            yield (
+                "reference.kind",
+                f"a motion without a jump, as method is {PRESCRIBED}",
+                "setpoint",
+            )
+        if reference.feed_forward:
+            expected = f"no such key, as method is {PRESCRIBED}, which follows all of it"
+            yield "reference.feed_forward", expected, reference.feed_forward
+        for key in ("sample_time", "delay"):
+            if value := getattr(self.loop, key):
+                expected = f"0, as method is {PRESCRIBED}: nothing is computed late"
+                yield f"loop.{key}", expected, value
 
     def _gain_faults(self) -> Faults:
         without = f"no such table, as method is {self.method}"
@@ -435,8 +486,13 @@ class Design(FileRecord):
 
     def _second_loop_faults(self) -> Faults:
         if self.second_loop and self.method not in _WITH_SECOND_LOOP:
-            expected = "no such table, as method is neither decoupling nor composite"
+            expected = "no such table, as method is none of decoupling, composite and lqg"
             yield "second_loop", expected, self.second_loop.table()
+        if self.method == "lqg" and not self.second_loop:
+            yield "second_loop", "a table, as method is lqg", NOTHING
+        if self.method == "lqg" and self.second_loop and self.second_loop.switch:
+            expected = "no such key, as the loop of lqg acts from the start"
+            yield "second_loop.switch", expected, self.second_loop.switch.table()
         if self.second_loop and not self.reference.rests:
             expected = f"no such table, as the reference ({self.reference.kind}) never rests"
             yield "second_loop", expected, self.second_loop.table()

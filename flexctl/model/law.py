@@ -275,13 +275,24 @@ def _in_memory(value: object) -> object:
     return value
 
 
+class FrictionCompensation(Record):
+    """Feed forward `fraction` [-] of the friction that the arm's file gives the desired motion.
+
+    `smoothing_velocity` [rad/s or m/s] of the joints is in place of that of the friction: torques
+    that turn round more slowly excite vibrations less.
+    """
+
+    fraction: NonNegative = 1.0
+    smoothing_velocity: Positive | None = None
+
+
 class StateSpace(Record):
     """A law z' = A z + B e, tau = C z + D e, or z+ = A z + B e if sampled; or a function.
 
     `e` are the entries of `measures` in their order: errors, reference minus measurement, of named
     signals, and with the prefix ``measured_`` or ``desired_`` these themselves. tau are torques in
-    the order of the joints [N m or N], added to those of `feedforward`. The matrices stand in
-    `file` or here; without states A, B and C are left out. `function`, in memory only, is
+    the order of the joints [N m, N; A, V of motors], added to those of `feedforward`. The matrices
+    stand in `file` or here; without states A, B and C are left out. `function`, in memory only, is
     (t, z, q_d, v_d, a_d, y) -> (tau, z'), z+ if sampled, y being the measurements themselves.
     `sample_time` [s] is 0 for a continuous law.
     """

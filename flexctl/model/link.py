@@ -14,6 +14,8 @@ from pydantic import (
     model_validator,
 )
 
+from flexctl.model.friction import Friction, active_faults, motor_ratio, sticking_faults
+from flexctl.model.motor import Command, Motor
 from flexctl.model.profile import TWIST, UNIFORM, Profile, Torsion, join_profiles, split_profiles
 from flexctl.model.record import (
     NOTHING,
@@ -150,7 +152,9 @@ class Link(Record):
     `damping_ratio` holds for all further modes.  `masses` move with the line of a revolute link;
     by direction of deflection `rotary_inertia` rho I [kg m] of its sections and, where they shear,
     `shear_stiffness` kappa G A [N].  With `torsion` the line of a revolute link also twists.  What
-    varies along the line stands here with its mean over the length; `profile` says how.
+    varies along the line stands here with its mean over the length; `profile` says how.  With a
+    `motor` a controller may command volts or amperes. `friction` is that of the joint as it is: no
+    controller is designed for it.
     """
 
     name: LinkName
@@ -169,9 +173,59 @@ class Link(Record):
     shear_stiffness: Mapping[str, Positive] = Field(default_factory=dict)
     torsion: Torsion | None = None
     flexible_joint: FlexibleJoint | None = None
+    friction: Friction | None = None
     tip_load: TipLoadChoice | None = None
+    motor: Motor | None = None
     limits: Limits = Limits()
     _profiles: Mapping[str, Profile] = PrivateAttr(default_factory=dict)
+
+    @property
+    def command(self) -> Command:
+        """What a controller commands at the joint: torque (or force), current [A], voltage [V]."""
+        return self.motor.command if self.motor else "torque"
+
+    @property
+    def gear(self) -> float:
+        """Ratio G [-, rad/m if it slides] of the gear between motor and joint."""
+        if self.flexible_joint:
+            return self.flexible_joint.gear
+        return self.motor.gear or 1.0 if self.motor else 1.0
+
+    @property
+    def torque_per_current(self) -> float:
+        """G k_t: torque or force at the driven coordinate per ampere; 1 without a motor."""
+        return self.gear * self.motor.torque_constant if self.motor else 1.0
+
+    @property
+    def torque_per_command(self) -> float:
+        """Torque or force of a motor at rest per unit of its command: 1, G k_t or G k_t/R."""
+        if self.command == "torque" or self.motor is None:
+            return 1.0
+        if self.command == "current" or self.motor.resistance is None:
+            return self.torque_per_current
+        return self.torque_per_current / self.motor.resistance
+
+    @property
+    def motor_damping(self) -> float:
+        """Damper G^2 k_t k_e/R [N m s/rad, N s/m] that the back-EMF of a voltage command makes."""
+        if self.command != "voltage" or self.motor is None or self.motor.back_emf is None:
+            return 0.0
+        return self.torque_per_command * self.gear * self.motor.back_emf
+
+    @property
+    def torque_limit(self) -> float:
+        """Largest torque or force at the driven coordinate, by `limits` and current; or inf."""
+        torques = [self.limits.torque or float("inf")]
+        if self.motor and self.motor.current_limit:
+            torques.append(self.torque_per_current * self.motor.current_limit)
+        return min(torques)
+
+    @property
+    def command_limit(self) -> float:
+        """Largest command: of a voltage that of the supply, else that of `torque_limit`."""
+        if self.command == "voltage" and self.motor:
+            return self.motor.voltage_limit or float("inf")
+        return self.torque_limit / self.torque_per_command
 
     @property
     def plain(self) -> bool:
@@ -187,6 +241,12 @@ class Link(Record):
     def profile(self, key: str) -> Profile:
         """Return ``mass_per_length``, ``EI.y`` and so on along the line, over their mean."""
         return self._profiles.get(key, UNIFORM)
+
+    @property
+    def friction_ratio(self) -> float:
+        """Rate of the side of the friction per rate of its coordinate [-]; see `motor_ratio`."""
+        gear = self.flexible_joint.gear if self.flexible_joint else None
+        return motor_ratio(self.friction, gear) if self.friction else 1.0
 
     @property
     def line_mass(self) -> float:
@@ -252,6 +312,8 @@ _VARYING = ("mass_per_length", "EI", "rotary_inertia", "shear_stiffness", "torsi
 
 def _link_faults(link: Link) -> Faults:
     yield from _line_faults(link)
+    if link.flexible_joint and link.motor and link.motor.gear is not None:
+        yield "motor.gear", "no such key, as flexible_joint has the gear", link.motor.gear
     planes = PLANES[link.joint]
     for key in ("EI", "rotary_inertia", "shear_stiffness"):
         for direction in getattr(link, key):
@@ -259,6 +321,9 @@ def _link_faults(link: Link) -> Faults:
                 expected = f"a direction of a {link.joint} link ({' or '.join(planes)})"
                 yield f"{key}.{direction}", expected, Unquoted(direction)
     yield from _revolute_faults(link) if link.joint == "revolute" else _prismatic_faults(link)
+    if link.friction:
+        yield from sticking_faults(link.friction, link.friction_ratio, link.torque_limit)
+        yield from active_faults(link.friction, link.friction_ratio, link.limits.rate)
     if link.flexible and not link.mass_per_length:
         got = 0 if "mass_per_length" in link.model_fields_set else NOTHING
         yield "mass_per_length", "more than 0, as the link bends", got

@@ -26,7 +26,12 @@ METHODS: Mapping[str, str] = {
     "feedforward": "flexctl.control.feedforward:feedforward_law",
     "torque": "flexctl.control.open_loop_torque:torque_law",
     "state-space": "flexctl.control.state_space:state_space_law",
+    "computed-torque": "flexctl.control.computed_torque:computed_torque_law",
+    "lqg": "flexctl.control.lqg:lqg_law",
+    "prescribed-motion": "flexctl.control.prescribed_motion:prescribed_law",
 }
+PRESCRIBED = "prescribed-motion"
+"""Method of a motion that the joints follow exactly, whatever torques that takes."""
 
 
 class MissingOptionError(KeyError):

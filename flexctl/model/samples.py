@@ -1,6 +1,8 @@
 """CSV files beside models and designs: samples of a motion, ratios of a stiffness."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +16,15 @@ from flexctl.model.refusals import refuse
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Samples:
-    """A sampled motion: `t` (N,) [s], rising, N >= 2; `joint` (joints, N) [rad or m]."""
+    """A sampled motion: `t` (N,) [s], rising, N >= 2; `joint` (joints, N) [rad or m].
+
+    `rate` and `acceleration` are those that are known, (N,) each, by index of the joint.
+    """
 
     t: checks.Array
     joint: checks.Array
+    rate: Mapping[int, checks.Array] = field(default_factory=dict)
+    acceleration: Mapping[int, checks.Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check shapes and that time rises."""
@@ -36,11 +43,12 @@ def load_samples(path: Path) -> Samples:
     Raises
     ------
     InputError
-        If the file cannot be read, its header is not t, joint1, joint2, ... in this order, a
-        row has another length or an entry that is not a finite number, or time does not rise.
+        If the file cannot be read, its header is not t, joint1, joint2, ... in this order, with
+        joint1_rate, joint1_acceleration and the like behind them where these are known, a row has
+        another length or an entry that is not a finite number, or time does not rise.
     """
     lines = read_csv(path)
-    columns = ["t", *(f"joint{i}" for i in range(1, max(len(lines[0][1]) if lines else 0, 2)))]
+    columns, joints = _columns(lines)
     _check_header(path, lines, columns)
     rows = [_numbers(path, line, row, len(columns)) for line, row in lines[1:]]
     table = np.array(rows).reshape(-1, len(columns)).T
@@ -48,9 +56,36 @@ def load_samples(path: Path) -> Samples:
         expected, got = "times that rise", Unquoted(_after(table[0], back))
         raise refuse(path, f"line {lines[1 + back][0]}", expected=expected, got=got)
     try:
-        return Samples(t=table[0], joint=table[1:])
+        return Samples(
+            t=table[0],
+            joint=table[1 : 1 + joints],
+            rate=_derivatives(columns, table, "rate"),
+            acceleration=_derivatives(columns, table, "acceleration"),
+        )
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
+
+
+def _columns(lines: list[tuple[int, list[str]]]) -> tuple[list[str], int]:
+    """Return the columns that a header must have, and how many of them are joints.
+
+    Derivatives that it names, each of one of the joints and once, may follow in any order.
+    """
+    header = [word.strip() for word in lines[0][1]] if lines else []
+    further = [word for word in header if _DERIVATIVE.fullmatch(word)]
+    joints = [f"joint{i}" for i in range(1, max(len(header) - len(further), 2))]
+    known = [word for word in dict.fromkeys(further) if word.partition("_")[0] in joints]
+    return ["t", *joints, *known], len(joints)
+
+
+_DERIVATIVE = re.compile(r"joint\d+_(rate|acceleration)")
+
+
+def _derivatives(columns: list[str], table: checks.Array, kind: str) -> dict[int, checks.Array]:
+    """Return the columns of one kind by index of their joint."""
+    named = (word.removeprefix("joint").partition("_") for word in columns)
+    known = [(k, joint) for k, (joint, _, what) in enumerate(named) if what == kind]
+    return {int(joint) - 1: table[k] for k, joint in known}
 
 
 def _first_back(t: checks.Array) -> int | None:

@@ -29,6 +29,7 @@ DESIGN_TABLES = (
     "slow_loop",
     "fast_loop",
     "observer",
+    "friction_compensation",
     "reference",
     "loop",
     "options",

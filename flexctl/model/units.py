@@ -27,6 +27,19 @@ _LINK = {
     "flexible_joint.gear": "- | rad/m",
     "flexible_joint.stiffness": "N m/rad | N/m",
     "flexible_joint.damping": "N m s/rad | N s/m",
+    "friction.viscous": "N m s/rad | N s/m",
+    "friction.coulomb": "N m | N",
+    "friction.sigma0": "N m/rad | N/m",
+    "friction.sigma1": "N m s/rad | N s/m",
+    "friction.static": "N m | N",
+    "friction.stribeck_velocity": "rad/s | m/s",
+    "friction.smoothing_velocity": "rad/s | m/s",
+    "motor.torque_constant": "N m/A",
+    "motor.resistance": "ohm",
+    "motor.back_emf": "V s/rad",
+    "motor.current_limit": "A",
+    "motor.voltage_limit": "V",
+    "motor.gear": "- | rad/m",
     "tip_load.reference_pose": "rad | m",
     "limits.position": "rad | m",
     "limits.rate": "rad/s | m/s",
@@ -63,6 +76,7 @@ _DESIGN = {
     "loop.tracking_time": "s",
     "loop.sample_time": "s",
     "loop.delay": "s",
+    "loop.prewarp": "rad/s",
     "loop.duration": "s",
     "loop.settle_within": "m",
     "loop.strain_gauges": "-",
@@ -75,7 +89,9 @@ _DESIGN = {
     "second_loop.weights.effort": "J s^4/rad^2 | J s^4/m^2",
     "fast_loop.weights.strain_energy": "-",
     "fast_loop.weights.kinetic_energy": "-",
-    "fast_loop.weights.effort": "J/(N m)^2 | J/N^2",
+    "fast_loop.weights.effort": "J/{u^2}",
+    "friction_compensation.fraction": "-",
+    "friction_compensation.smoothing_velocity": "rad/s | m/s",
     "observer.noise.encoder": "rad s^1/2 | m s^1/2",
     "observer.noise.tachometer": "rad/s^1/2 | m/s^1/2",
     "observer.noise.joint_encoder": "rad s^1/2 | m s^1/2",
@@ -85,14 +101,15 @@ _DESIGN = {
     "observer.start_error": "rad | m",
 }
 _JOINT_PD = {
-    "gains.Gp": "N m/rad | N/m",
-    "gains.Gv": "N m s/rad | N s/m",
-    "gains.Gi": "N m/(rad s) | N/(m s)",
+    "gains.Gp": "{u}/rad | {u}/m",
+    "gains.Gv": "{u} s/rad | {u} s/m",
+    "gains.Gi": "{u}/(rad s) | {u}/(m s)",
 }
-"""Gains where they are torques; of other methods they are accelerations."""
-_COMPOSITE = {"second_loop.weights.effort": "J/(N m)^2 | J/N^2"}
-"""The second loop commands torques after composite control, and accelerations after decoupling."""
-_OF_METHOD = {"composite": _COMPOSITE}
+"""Gains in commands {u}: torques, or volts or amperes of motors. Those of other methods are
+accelerations."""
+_OF_COMMANDS = {"second_loop.weights.effort": "J/{u^2}"}
+"""The second loop makes commands in composite and lqg, and accelerations after decoupling."""
+_OF_METHOD = {"composite": _OF_COMMANDS, "lqg": _OF_COMMANDS}
 
 FACTOR = "-"
 """Unit of a number by which others are multiplied."""
@@ -137,10 +154,28 @@ def _look_up(parts: list[str], table: dict[str, str]) -> str:
 
 
 def _for_joints(unit: str, arm: Arm, joints: list[int]) -> str:
-    """Choose among ``revolute | sliding`` by the joints concerned."""
+    """Choose among ``revolute | sliding``, and write the command {u}, by the joints concerned."""
     revolute, bar, sliding = unit.partition(" | ")
-    if not bar:
+    if not bar and "{u" not in unit:
         return unit
-    kinds = {arm.links[j].joint for j in joints}
-    chosen = (revolute,) * ("revolute" in kinds) + (sliding,) * ("prismatic" in kinds)
-    return " or ".join(chosen)
+    found, commands = list[str](), command_units(arm)
+    for kind, text in (("revolute", revolute), ("prismatic", sliding if bar else unit)):
+        own = [commands[j] for j in joints if arm.links[j].joint == kind]
+        found += [text.replace("{u}", u).replace("{u^2}", _squared(u)) for u in own]
+    return " or ".join(dict.fromkeys(found))
+
+
+def _squared(unit: str) -> str:
+    return f"({unit})^2" if " " in unit else f"{unit}^2"
+
+
+def torque_units(arm: Arm) -> tuple[str, ...]:
+    """Return the unit of the torque or force at every joint."""
+    return tuple("N" if link.joint == "prismatic" else "N m" for link in arm.links)
+
+
+def command_units(arm: Arm) -> tuple[str, ...]:
+    """Return the unit of what a controller commands at every joint: N m, N, A or V."""
+    of_motors = {"current": "A", "voltage": "V"}
+    pairs = zip(arm.links, torque_units(arm), strict=True)
+    return tuple(of_motors.get(link.command, torque) for link, torque in pairs)

@@ -1,6 +1,7 @@
 """How the arm moves: equations of motion as CasADi functions, linearisation, kinematics."""
 
 from flexctl.plant.buckling import LoadShares, load_shares, missing_terms
+from flexctl.plant.clamped_lines import line_modes
 from flexctl.plant.compilation import (
     Evaluator,
     Wanted,
@@ -21,7 +22,6 @@ from flexctl.plant.library_cache import (
     source_digest,
     why_not_compiled,
 )
-from flexctl.plant.line_modes import line_modes
 from flexctl.plant.linearisation import LinearPlant, linear_model, linearise
 from flexctl.plant.modal_analysis import (
     LOAD_TERMS,
@@ -32,6 +32,7 @@ from flexctl.plant.modal_analysis import (
     loads_in_pose,
     tip_loads,
 )
+from flexctl.plant.motors import limits_current
 from flexctl.plant.operations import Operations, count_operations, count_written_out, lower_triangle
 from flexctl.plant.parameters import (
     STIFFNESS_ERROR,
@@ -74,6 +75,7 @@ __all__ = [
     "is_stiffness_error",
     "kept_shape_error",
     "known_numbers",
+    "limits_current",
     "line_modes",
     "linear_model",
     "linearise",

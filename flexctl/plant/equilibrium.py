@@ -14,10 +14,10 @@ _MAX_ITERATIONS = 50
 
 
 def find_equilibrium(plant: Plant, start: Array) -> tuple[Array, Array]:
-    """Coordinates at rest under gravity, joints held; returns q0 (n,) and tau0 (m,).
+    """Coordinates at rest under gravity, joints held; returns q0 (n,) and commands tau0 (m,).
 
     Newton's method on c_f(q) + k_f(q) = 0 with the exact tangent stiffness and unloaded springs;
-    then k_s (alpha - theta) is the torque that holds the joint.
+    then k_s (alpha - theta) is the torque that holds the joint, and B tau0 holds the arm.
     """
     m, f = plant.m, plant.rigid
     q = np.array(start, dtype=float)
@@ -29,7 +29,7 @@ def find_equilibrium(plant: Plant, start: Array) -> tuple[Array, Array]:
         if (np.abs(force[f:]) <= _round_off(plant, q, K)[f:]).all():
             _require_stable_arm(plant, K)
             require_gentle_sag(plant, q)
-            return _wound_up(plant, q, force[:m]), force[:m]
+            return _wound_up(plant, q, force[:m]), force[:m] / plant.torque_per_command
         q[f:] += np.linalg.solve(K[f:, f:], -force[f:])
         if not np.isfinite(q).all():
             break

@@ -109,7 +109,7 @@ def _deflections(e: Equations) -> ca.SX:
 
 
 def _momentum(e: Equations) -> ca.SX:
-    """Return the momenta p = dT/dv; the equations of motion are p' = force + B tau with `_force`.
+    """Return the momenta p = dT/dv; the equations of motion are p' = force with `_force`.
 
     This is Lagrange's first form, of which the midpoint rule is symplectic.
     """
@@ -117,8 +117,18 @@ def _momentum(e: Equations) -> ca.SX:
 
 
 def _force(e: Equations) -> ca.SX:
-    """Return the forces d(T - V)/dq - D v without the torques."""
-    return ca.gradient(e.energies.kinetic, e.q) - e.c - e.k - e.D @ e.v
+    """Return the forces d(T - V)/dq - D v - f + B u."""
+    return ca.gradient(e.energies.kinetic, e.q) - e.c - e.k - e.D @ e.v - e.f + e.force
+
+
+def _damping_slope(e: Equations) -> ca.SX:
+    """Return d(D v + f)/dv, which at rest is steep where there is dry friction."""
+    return e.D + e.friction.slope
+
+
+def _taken(e: Equations) -> ca.SX:
+    """Return the power that dampers and friction of the arm itself take."""
+    return ca.dot(e.v, e.energies.D @ e.v + e.friction.force)
 
 
 _TABLE: dict[str, tuple[str, dict[str, Callable[[Equations], ca.SX]]]] = {
@@ -164,7 +174,27 @@ _TABLE: dict[str, tuple[str, dict[str, Callable[[Equations], ca.SX]]]] = {
         {"deflection": _deflections, "slope": lambda e: ca.vertcat(*e.energies.slopes.values())},
     ),
     "deflections_jacobian": ("q", {"deflection_by_q": lambda e: ca.jacobian(_deflections(e), e.q)}),
-    "terms": ("q", {"M": lambda e: e.M, "D": lambda e: e.D, "K": lambda e: e.tangent_stiffness}),
-    "dissipation": ("q v", {"dissipation": lambda e: ca.dot(e.v, e.D @ e.v)}),
-    "momentum": ("q v", {"momentum": _momentum, "force": _force}),
+    "terms": (
+        "q v",
+        {"M": lambda e: e.M, "D": _damping_slope, "K": lambda e: e.tangent_stiffness},
+    ),
+    "power": (
+        "q v tau",
+        {"supplied": lambda e: ca.dot(e.torque, e.rates), "dissipated": _taken},
+    ),
+    "bristled_dynamics": ("q v tau push", {"a": lambda e: e.bristled}),
+    "bristles": (
+        "v before c_w",
+        {
+            "w": lambda e: e.bristles.w,
+            "w_rate": lambda e: e.bristles.w_rate,
+            "force": lambda e: e.bristles.force,
+            "slope": lambda e: e.bristles.slope,
+            "power": lambda e: e.bristles.power,
+            "energy": lambda e: e.bristles.energy,
+        },
+    ),
+    "torque": ("v tau", {"torque": lambda e: e.torque}),
+    "balance": ("q v a tau", {"residual": lambda e: e.inverse - e.force}),
+    "momentum": ("q v tau", {"momentum": _momentum, "force": _force}),
 }

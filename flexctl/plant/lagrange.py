@@ -52,9 +52,13 @@ class Lagrange:
         potential = ca.gradient(self.energies.gravity + self.energies.strain, q)
         return rate - self._centrifugal + potential + self.energies.D @ v
 
-    def forward_dynamics(self, tau: ca.SX) -> ca.SX:
-        """Accelerations (n, 1) under torques tau (m, 1): M a = B tau - h - c - k - D v by LDL'."""
-        n = len(self.coordinates)
+    def forward_dynamics(self, tau: ca.SX, friction: ca.SX | None = None) -> ca.SX:
+        """Accelerations (n, 1) under torques tau (m, 1): M a = B tau - h - c - k - D v by LDL'.
+
+        `friction` (m, 1) opposes the rates of the joints.
+        """
+        n, m = len(self.coordinates), tau.numel()
         force = self.inverse_dynamics(ca.SX.zeros(n)) - self.B @ tau
+        force[:m] += ca.SX(m, 1) if friction is None else friction
         system = eliminate(ca.densify(self.mass_matrix()), dict(enumerate(self.coordinates)))
         return system.solve(system.reduce(force), ca.SX.zeros(n))

@@ -33,7 +33,7 @@ class LinearPlant(Summary):
     Attributes
     ----------
     q0, tau0
-        Equilibrium coordinates (n,) and holding torques (m,).
+        Equilibrium coordinates (n,) and holding torques, or commands of motors (m,).
     M, D, K, B
         (n, n), (n, n), (n, n), (n, m).
     K_elastic
@@ -142,7 +142,8 @@ class LinearPlant(Summary):
     def to_control(self) -> Any:
         """Return a `control.StateSpace` with named inputs, states and outputs.
 
-        Inputs are torque increments [N m or N], states q - q0 and v, outputs as in `outputs`.
+        Inputs are increments of torques [N m or N], or of commands of motors [A or V], states
+        q - q0 and v, outputs as in `outputs`.
         """
         return state_space(
             self.A_state,
@@ -191,7 +192,7 @@ def _start(plant: Plant, pose: ArrayLike) -> Array:
 
 
 def linear_model(plant: Plant, q0: Array, tau0: Array) -> LinearPlant:
-    """Linearise a plant about an equilibrium q0 (n,) that the torques tau0 (m,) hold.
+    """Linearise a plant about an equilibrium q0 (n,) that the commands tau0 (m,) hold.
 
     Raises
     ------

@@ -23,13 +23,20 @@ from numpy.typing import ArrayLike
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import InputError
-from flexctl.model import Arm, Link, nearest
+from flexctl.model import Arm, Link, friction_faults, nearest, shown, sticking_faults
 
 STIFFNESS_ERROR = "stiffness_error"
 
 _Path = tuple[str | int, ...]  # attributes, keys and indices below a record
 
 _OF_JOINT = ("rotor_inertia", "stiffness", "damping")
+_OF_FRICTION = ("viscous", "coulomb", "static", "stribeck_velocity", "smoothing_velocity")
+_OF_FRICTION += ("sigma0", "sigma1")
+_OF_MOTOR = {
+    "torque": (),
+    "current": ("torque_constant",),
+    "voltage": ("torque_constant", "resistance", "back_emf"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +89,10 @@ def _link_paths(link: Link) -> Iterator[_Path]:
     yield from (("hub", "inertia", k) for k in range(3))
     if link.flexible_joint:
         yield from (("flexible_joint", key) for key in _OF_JOINT)
+    if own := link.friction:
+        written = (key for key in _OF_FRICTION if getattr(own, key) is not None)
+        yield from (("friction", key) for key in written)
+    yield from (("motor", key) for key in _OF_MOTOR[link.command])
     if not (link.masses or link.rotary_inertia or link.torsion):
         yield ("mass_per_length",)
     yield from (("EI", plane) for plane in link.EI if plane not in link.shear_stiffness)
@@ -220,10 +231,26 @@ def change_numbers(
             elif entry != number_at(numbers, known[name]):
                 expected = f"{number_at(numbers, known[name]):g}, as it is not free"
                 raise InputError(f"{name}: expected {expected}, got {entry:g}")
+    _require_possible_friction(numbers.arm)
     return numbers
 
 
-_ABOVE_ZERO = ("EI", "GJ", "stiffness", "rotor_inertia", "mass_per_length")
+def _require_possible_friction(arm: Arm) -> None:
+    """Refuse friction whose numbers do not fit together, or that no torque overcomes."""
+    for link in arm.links:
+        own = link.friction
+        faults = [(f"friction.{key}", *rest) for key, *rest in friction_faults(own)] if own else []
+        if own:
+            faults += sticking_faults(own, link.friction_ratio, link.torque_limit)
+        for key, expected, got in faults:
+            raise InputError(f"{link.name}.{key}: expected {expected}, got {shown(got)}")
+
+
+_ABOVE_ZERO = (
+    *("EI", "GJ", "stiffness", "rotor_inertia", "mass_per_length"),
+    *("torque_constant", "resistance"),
+    *("stribeck_velocity", "smoothing_velocity", "sigma0"),
+)
 
 
 def _require_possible(name: str, value: float) -> None:

@@ -22,6 +22,7 @@ from flexctl.plant.assembly import assemble_bodies, check_joints, default_joints
 from flexctl.plant.compilation import Evaluator, Wanted, backend, group_library, load_evaluators
 from flexctl.plant.energies import chain_energies
 from flexctl.plant.equations import Equations
+from flexctl.plant.friction import JointFriction
 from flexctl.plant.functions import LIBRARIES, MATRICES, PlantFunctions, share_functions
 from flexctl.plant.lagrange import Lagrange
 from flexctl.plant.library_cache import record_digest, source_digest
@@ -49,11 +50,13 @@ _WORDS = {"summary", "source", "expect", "truth", "name", "path"}  # not part of
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Plant(Summary):
-    """Equations of motion M(q) a + h(q, v) + c(q) + k(q) + D(q) v = B tau of one arm.
+    """Equations of motion M(q) a + h(q, v) + c(q) + k(q) + D(q) v + f(v) = B tau of one arm.
 
     q = [joint variables; rotor angles; elastic coordinates] has n entries, tau one per joint (m); a
-    joint with a rotor is driven by it through a spring.  Numeric methods take and return arrays: q,
-    v, a (n,), tau (m,); SI units, radians.  They accept any q: if the rotation vector of a tip that
+    joint with a rotor is driven by it through a spring.  f is the dry friction of the joints, D has
+    the viscous one.  tau are torques, or the commands [A or V] of motors: then B has the torques
+    per command, and D the dampers of back-EMF.  Numeric methods take and return arrays: q, v, a
+    (n,), tau (m,); SI units, radians.  They accept any q: if the rotation vector of a tip that
     bends in space is longer than pi, its series and all results are wrong.
 
     Attributes
@@ -77,6 +80,8 @@ class Plant(Summary):
     shaped_for
         The arm that the shapes of modes were made for, if its numbers have changed since; None
         where they are those of `arm`.
+    friction
+        Whether the joints have the friction of `arm`; plants of controllers have none.
 
     Examples
     --------
@@ -94,6 +99,7 @@ class Plant(Summary):
     parameters: tuple[str, ...] = ()
     stiffness_error: Mapping[str, float] = field(default_factory=dict)
     shaped_for: Arm | None = None
+    friction: bool = True
 
     def __repr__(self) -> str:
         return f"Plant({self.arm.name}, {self.basis.label}, n={self.n}, m={self.m})"
@@ -190,9 +196,42 @@ class Plant(Summary):
         return len(self.bodies)
 
     @cached_property
-    def B(self) -> Array:
-        """Input matrix (n, m): torques act on joints or their rotors, the links being clamped."""
+    def selection(self) -> Array:
+        """Matrix (n, m): torques act on joints or their rotors, the links being clamped."""
         return np.eye(self.n)[:, self.drives]
+
+    @cached_property
+    def torque_per_command(self) -> Array:
+        """Torque or force per unit of the command of each actuator (m,): 1 without a motor."""
+        return np.array([link.torque_per_command for link in self.arm.links])
+
+    @cached_property
+    def motor_damping(self) -> Array:
+        """Dampers (m,) of the back-EMF of motors whose voltage is commanded; part of D."""
+        return np.array([link.motor_damping for link in self.arm.links])
+
+    @cached_property
+    def joint_damping(self) -> Array:
+        """Dampers (n, n) at drives and joints that no stiffness changes: `motor_damping`, friction.
+
+        Of friction the viscous part; they are part of D.
+        """
+        D = self.selection * self.motor_damping @ self.selection.T
+        for j, link in enumerate(self.arm.links if self.friction else ()):
+            if (own := link.friction) is not None:
+                row = self.drives[j] if own.side == "motor" else j
+                D[row, row] += link.friction_ratio**2 * own.viscous
+        return D
+
+    @cached_property
+    def torque_limit(self) -> Array:
+        """Largest torques or forces (m,) at the driven coordinates, by torque and current."""
+        return np.array([link.torque_limit for link in self.arm.links])
+
+    @cached_property
+    def B(self) -> Array:
+        """Input matrix (n, m) of the commands: `selection` times `torque_per_command`."""
+        return self.selection * self.torque_per_command
 
     @cached_property
     def valid_range(self) -> tuple[Array, Array]:
@@ -237,7 +276,15 @@ class Plant(Summary):
             [(k, b.planes, b.mixes) for b, k in zip(self.bodies, links, strict=True)]
         )
         arm = own.arm.model_dump_json(exclude=_WORDS)
-        return f"{source_digest()} {self.engine} {arm} {self.basis!r} {bodies}{wrong}{free}"
+        rubs = "" if self.friction or not self.arm.rubs else " without friction"
+        return f"{source_digest()} {self.engine} {arm} {self.basis!r} {bodies}{wrong}{free}{rubs}"
+
+    @property
+    def without_friction(self) -> Plant:
+        """The same without the friction of its joints, as controllers are designed on."""
+        if not (self.friction and self.arm.rubs):
+            return self
+        return replace(self, friction=False)
 
     @cached_property
     def nominal(self) -> Plant:
@@ -281,27 +328,42 @@ class Plant(Summary):
     def casadi_functions(self) -> PlantFunctions:
         """All functions of the plant, by name, as CasADi functions with dense results.
 
-        In addition to those that have a method here: "terms" q -> M, D, d(c + k)/dq, each (n, n),
-        and "dissipation" (q, v) -> v'Dv [W], for implicit integrators, and "momentum" (q, v) ->
-        dT/dv, d(T - V)/dq - D v for the midpoint rule.
+        In addition to those that have a method here, for integrators: "terms" (q, v) -> M, D +
+        df/dv, d(c + k)/dq, each (n, n), "balance" (q, v, a, tau) -> M a + h + c + k + D v + f - B
+        tau, "momentum" (q, v, tau) -> dT/dv, d(T - V)/dq - D v - f + B tau; of the actuators
+        "torque" (v, tau) -> torques (m,) and "power" (q, v, tau) -> what they supply, and what the
+        arm's own dampers and friction take [W]. For friction with bristles "bristles" (v, before,
+        c_w) and "bristled_dynamics" (q, v, tau, push) -> a, see `friction`: all other functions
+        leave out the force of bristles, and that of joints that slip and stick by events.
         """
         return share_functions(self.content, self._make_equations)
 
     def _make_equations(self) -> Equations:
         q, v = ca.SX.sym("q", self.n), ca.SX.sym("v", self.n)
-        B = ca.SX(ca.sparsify(ca.DM(self.B)))
+        selection = ca.SX(ca.sparsify(ca.DM(self.selection)))
         own, bodies, free = self._with_symbols()
         arm, errors = own.arm, ca.vertcat(ca.SX(0, 1), *own.stiffness_error.values())
         sum_up = cache(lambda: chain_energies(arm, bodies, q, v))
         engine = (
             Recursion(arm=arm, bodies=bodies, q=q, v=v)
             if self.engine == "recursion"
-            else Lagrange(energies=sum_up(), q=q, v=v, coordinates=self.coordinates, B=B)
+            else Lagrange(energies=sum_up(), q=q, v=v, coordinates=self.coordinates, B=selection)
         )
         a, tau = ca.SX.sym("a", self.n), ca.SX.sym("tau", self.m)
         wrong = {} if errors.is_zero() else {"parts": part_energies(bodies, q), "errors": errors}
+        friction = JointFriction(bodies=bodies if self.friction else (), drives=self.drives, v=v)
         return Equations(
-            q=q, v=v, a=a, tau=tau, B=B, engine=engine, sum_up=sum_up, arm=arm, free=free, **wrong
+            q=q,
+            v=v,
+            a=a,
+            tau=tau,
+            selection=selection,
+            engine=engine,
+            sum_up=sum_up,
+            friction=friction,
+            arm=arm,
+            free=free,
+            **wrong,
         )
 
     def _with_symbols(self) -> tuple[Numbers, tuple[Body, ...], ca.SX]:
@@ -360,7 +422,7 @@ class Plant(Summary):
 
     @property
     def forward_dynamics_function(self) -> ca.Function:
-        """CasADi function (q, v, tau) -> a that solves M a = B tau - h - c - k - D v by LDL'."""
+        """CasADi function (q, v, tau) -> a of M a = B tau - h - c - k - D v - f by LDL'."""
         return self.casadi_functions["forward_dynamics"]
 
     def mass_matrix(self, q: Array) -> Array:
@@ -380,7 +442,7 @@ class Plant(Summary):
         return self._call("elastic_force", q)
 
     def damping(self, q: Array) -> Array:
-        """Damping matrix D(q), (n, n)."""
+        """Damping matrix D(q), (n, n), with viscous friction."""
         return self._call("damping", q)
 
     def tangent_stiffness(self, q: Array) -> Array:
@@ -392,11 +454,11 @@ class Plant(Summary):
         return self._call("elastic_stiffness", q)
 
     def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
-        """Generalised forces M a + h + c + k + D v, (n,); their rows `drives` are torques."""
+        """Generalised forces M a + h + c + k + D v + f, (n,); their rows `drives` are of B tau."""
         return self._call("inverse_dynamics", q, v, a)
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
-        """Accelerations a (n,) under the joint torques tau (m,).
+        """Accelerations a (n,) under the joint torques, or commands of motors, tau (m,).
 
         Raises
         ------
@@ -410,10 +472,22 @@ class Plant(Summary):
         require_balance(self, q, v, tau, a)
         return a
 
+    def torque(self, v: Array, tau: Array) -> Array:
+        """Torques or forces (m,) of the actuators under commands tau (m,), at rates v (n,).
+
+        With the back-EMF and the current limits of motors. Several states (n, N) give (m, N).
+        """
+        if all(link.motor is None for link in self.arm.links):
+            return tau
+        own = [self.numbers] if self.parameters else []
+        found = np.array(self.casadi_functions["torque"](v, tau, *own))
+        return found.reshape(np.shape(tau))
+
     def derivatives(self, q: Array, v: Array, tau: Array) -> tuple[Array, Array, Array]:
         """Exact derivatives of the accelerations a(q, v, tau): by q, v (n, n) and by tau (n, m).
 
-        They are the lower blocks of A and B of the linear model about any state of a motion.
+        They are the lower blocks of A and B of the linear model about any state of a motion. Dry
+        friction is taken as constant, as its slope where a rate changes sign is no damping.
         """
         return self._call("derivatives", q, v, tau)
 

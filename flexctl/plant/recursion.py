@@ -61,10 +61,11 @@ class Recursion:
         p = self._payload @ ca.vertcat(ca.SX.zeros(3), omega)
         return ca.vertcat(ca.cross(omega, p[:3]), ca.cross(omega, p[3:]))
 
-    def forward_dynamics(self, tau: ca.SX) -> ca.SX:
+    def forward_dynamics(self, tau: ca.SX, friction: ca.SX | None = None) -> ca.SX:
         """Accelerations (n, 1) under joint torques tau (m, 1), by articulated inertias.
 
-        Raises ComputationError when a coordinate moves no mass.
+        `friction` (m, 1) opposes the rates of joints behind their springs. Raises
+        ComputationError when a coordinate moves no mass.
         """
         tip = self._sweep.tip
         inertia, wrench = tip.inertia_out(self._payload), tip.wrench_out(self._payload_wrench)
@@ -72,6 +73,7 @@ class Recursion:
         for stage in reversed(self._sweep.stages):
             torque = tau[stage.joint]
             driving = stage.rotor.torque if stage.rotor else torque  # the spring's, if there is one
+            driving = driving if friction is None else driving - friction[stage.joint]
             body = _articulate(stage, inertia, wrench, driving)
             solved.insert(0, body)
             drift = ca.vertcat(ca.SX.zeros(3), stage.joint_drift)

@@ -101,11 +101,13 @@ def require_balance(plant: Plant, q: Array, v: Array, tau: Array, a: Array) -> N
     """Refuse accelerations a (n,) that do not satisfy the equations of motion.
 
     Raises ComputationError when they are not finite, or their residual exceeds a millionth of the
-    forces in the state q, v (n,) under the torques tau (m,); names the coordinates that move no
+    forces in the state q, v (n,) under the commands tau (m,); names the coordinates that move no
     mass if that is the reason.
     """
     if np.all(np.isfinite(a)):
-        applied = plant.B @ np.asarray(tau, dtype=float)
+        rates, commands = np.asarray(v, dtype=float), np.asarray(tau, dtype=float)
+        braked = plant.motor_damping * rates[list(plant.drives)]
+        applied = plant.selection @ (plant.torque(rates, commands) + braked)
         off = np.linalg.norm(plant.inverse_dynamics(q, v, a) - applied)
         if off <= _WORST_RESIDUAL * (np.linalg.norm(applied) + _largest_force(plant, q, v)):
             return

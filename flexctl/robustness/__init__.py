@@ -9,6 +9,7 @@ from flexctl.robustness.lft import (
     WorstCase,
     axis_tolerance,
     bilinear,
+    find_real_crossings,
     first_crossing,
     frequency_response,
 )
@@ -71,6 +72,7 @@ __all__ = [
     "bilinear",
     "certify",
     "check_errors",
+    "find_real_crossings",
     "first_crossing",
     "follow",
     "frequency_response",

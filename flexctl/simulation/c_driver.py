@@ -24,7 +24,7 @@ from flexctl.simulation.integrators import (
     out_of_steps,
 )
 from flexctl.simulation.lanes import FLAGS, LANES, have_lanes, lane_library
-from flexctl.simulation.right_hand_side import RUN, library, numbers_of
+from flexctl.simulation.right_hand_side import library, n_bristles, names_of_run, numbers_of
 
 _SOURCES = sorted(Path(__file__).parent.glob("*.[ch]"))
 _LOOPS = ("-O3",)  # with vectors; -O2 leaves loops of unknown length as they are
@@ -51,9 +51,9 @@ class _Event(ct.Structure):
 
 class _Problem(ct.Structure):
     _fields_ = (
-        *_fields(_int, "method n m n_z held n_hat n_own n_lines"),
-        *_fields(_Function, "inverse_dynamics forward_dynamics momentum terms dissipation"),
-        *_fields(_Function, "deflections reference law law_jacobian"),
+        *_fields(_int, "method n m n_z held n_hat n_own n_lines n_b"),
+        *_fields(_Function, "balance forward_dynamics momentum terms power"),
+        *_fields(_Function, "bristles deflections reference law law_jacobian"),
         *_fields(_double, "rtol atol_q atol_v fixed_step sample_time steepest"),
         *_fields(_int, "max_steps n_events n_samples"),
         ("events", ct.POINTER(_Event)),
@@ -65,7 +65,7 @@ class _Problem(ct.Structure):
 
 class _Result(ct.Structure):
     _fields_ = (
-        *_fields(_doubles, "q v a tau z supplied dissipated saturated"),
+        *_fields(_doubles, "q v a tau z supplied dissipated stored saturated"),
         ("status", ct.POINTER(_int)),
         ("time", _doubles),
         ("index", ct.POINTER(_int)),
@@ -95,7 +95,8 @@ def lanes_driver() -> Path | None:
 def compiled_driver(loop: ClosedLoop, method: Integrator) -> Path | None:
     """Library of the integrators if all functions of a method are compiled too, else None."""
     driver = driver_library()
-    paths = [library(loop, name) for name in (*RUN, *method.functions)] if driver else []
+    names = names_of_run(loop, method.functions)
+    paths = [library(loop, name) for name in names] if driver else []
     return None if None in paths else driver
 
 
@@ -152,14 +153,15 @@ def run_compiled(
     given: InitialValueProblem, driver: Path, method: Integrator, step: float | None
 ) -> Run | RunFailure:
     """Integrate a closed loop by the integrators in C."""
-    paths = {name: library(given.loop, name) for name in (*RUN, *method.functions)}
+    names = names_of_run(given.loop, method.functions)
+    paths = {name: library(given.loop, name) for name in names}
     return _run([given], driver, paths, method, step)[0]
 
 
 def lane_libraries(loop: ClosedLoop, method: Integrator) -> dict[str, Path] | None:
     """Shared libraries of a method's functions of LANES arms by name; None if one is missing."""
     paths = dict[str, Path]()
-    for name in (*RUN, *method.functions):
+    for name in names_of_run(loop, method.functions):
         path = lane_library(loop, name)
         if path is None:
             return None
@@ -194,7 +196,8 @@ def _run(
     loops = [one.loop for one in group]
     n, m, N = loop.truth.n, loop.truth.m, len(given.times)
     shapes = {"q": (n, N), "v": (n, N), "a": (n, N), "tau": (m, N)}
-    shapes |= {"z": (loop.controller.n_state, N), "supplied": (N,), "dissipated": (N,)}
+    shapes |= {"z": (loop.controller.n_state, N)}
+    shapes |= {"supplied": (N,), "dissipated": (N,), "stored": (N,)}
     shapes["saturated"] = (m,)
     out = {name: np.zeros((L, *shape), order="F") for name, shape in shapes.items()}
     status, index, time = np.zeros(L, dtype=int), np.zeros(L, dtype=int), np.zeros(L)
@@ -271,6 +274,7 @@ def _sizes(loop: ClosedLoop) -> dict[str, int]:
         "n_hat": loop.controller.n_estimated,
         "n_own": loop.controller.n_own if loop.controller.moves_fast else 0,
         "n_lines": len(loop.truth.lines),
+        "n_b": n_bristles(loop),
     }
 
 

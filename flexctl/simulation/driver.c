@@ -1,7 +1,7 @@
 /* Driver of a run: events, steps, samples, energy account, and where the model ends.
 
-   The equations are M(q) a + n(q, v) = B tau, with the terms and the joint torques tau from
-   compiled CasADi functions. A run is a list of events: a change of phase, a sample of the law, a
+   The equations are M(q) a + n(q, v) = B tau, with the terms and the joint torques tau, or commands
+   of motors, from compiled CasADi functions. A run is a list of events: a change of phase, a sample of the law, a
    held torque taking effect. Between events the right-hand side is smooth, and one of the methods
    included below steps from one to the next. */
 
@@ -92,19 +92,38 @@ static void evaluate_torque(state_t *s, const real *y) {
   else evaluate_law(s, y, s->tau);
 }
 
-/* Write v, z' and the powers into the rate k of a state y whose torques have been evaluated. */
+/* Bristles whose states are w = before + c w' at the rates v: their states, rates and force. */
+static void evaluate_bristles(state_t *s, const real *v, const real *before, double c) {
+  s->share = all_lanes(c);
+  s->arg[0] = v;
+  s->arg[1] = before;
+  s->arg[2] = &s->share;
+  s->res[0] = s->bent;
+  s->res[1] = s->bent_rate;
+  s->res[2] = s->push;
+  s->res[3] = s->steep;
+  s->res[4] = s->taken;
+  s->res[5] = s->taken + 1;
+  run_function(s, &s->p->bristles);
+}
+
+/* Write v, z', w' and the powers into the rate k of a state y whose torques have been evaluated. */
 static void complete_rate(state_t *s, const real *y, real *k) {
-  const casadi_int n = s->n, n_z = s->n_z;
+  const casadi_int n = s->n, n_z = s->n_z, n_b = s->n_b;
   const real *v = y + n;
-  real *power = k + 2 * n + n_z;
+  real *power = k + 2 * n + n_z + n_b;
   memcpy(k, v, n * sizeof(real));
   if (!s->p->held) memcpy(k + 2 * n, s->z_rate, n_z * sizeof(real));
-  power[0] = all_lanes(0);
-  for (casadi_int j = 0; j < s->m; j++) power[0] += s->tau[j] * v[s->p->drives[j]];
   s->arg[0] = y;
   s->arg[1] = v;
-  s->res[0] = power + 1;
-  run_function(s, &s->p->dissipation);
+  s->arg[2] = s->tau;
+  s->res[0] = power;
+  s->res[1] = power + 1;
+  run_function(s, &s->p->power);
+  if (!n_b) return;
+  evaluate_bristles(s, v, y + 2 * n + n_z, 0);
+  memcpy(k + 2 * n + n_z, s->bent_rate, n_b * sizeof(real));
+  power[1] += s->taken[0];
 }
 
 /* k = dy/dt by forward dynamics. */
@@ -161,11 +180,15 @@ static real pair_squares(const state_t *s, casadi_int n, const real *e, const re
 }
 
 /* The same of a state's error e at y: of the arm, of own states of the law and of an observer's
-   estimate, which are fed back and as fast. Integrals are as exact as the positions that they sum
-   up. */
+   estimate, which are fed back and as fast, and of bristles. Integrals are as exact as the
+   positions that they sum up. */
 static real squares(const state_t *s, const real *e, const real *y) {
   const casadi_int n_hat = s->p->n_hat, end = 2 * s->n + s->n_z, at = end - 2 * n_hat;
   real sum = pair_squares(s, s->n, e, y) + pair_squares(s, n_hat, e + at, y + at);
+  for (casadi_int i = end; i < end + s->n_b; i++) {
+    const real x = e[i] / weight_q(s, y[i]);
+    sum += x * x;
+  }
   for (casadi_int i = at - s->p->n_own; i < at; i++) {
     const real x = e[i] / weight_q(s, y[i]);
     sum += x * x;
@@ -174,7 +197,7 @@ static real squares(const state_t *s, const real *e, const real *y) {
 }
 
 /* How many errors `squares` sums up. */
-static double count_squares(const state_t *s) { return 2 * (s->n + s->p->n_hat) + s->p->n_own; }
+static double count_squares(const state_t *s) { return 2 * (s->n + s->p->n_hat) + s->p->n_own + s->n_b; }
 
 static double norm(const state_t *s, const real *e, const real *y) {
   return worst(s, root(squares(s, e, y) / count_squares(s)));
@@ -246,8 +269,11 @@ static void take_sample(state_t *s, casadi_int sample, double t, double h, doubl
     evaluate_law(s, y, r->tau + sample * m);
   }
   sample_acceleration(s, h, x, y, r->tau + sample * m, r->a + sample * n);
-  r->supplied[sample] = y[2 * n + s->n_z];
-  r->dissipated[sample] = y[2 * n + s->n_z + 1];
+  r->supplied[sample] = y[2 * n + s->n_z + s->n_b];
+  r->dissipated[sample] = y[2 * n + s->n_z + s->n_b + 1];
+  if (!s->n_b) return;
+  evaluate_bristles(s, y + n, y + 2 * n + s->n_z, 0);
+  r->stored[sample] = s->taken[1];
 }
 
 /* Samples from the step that ends `now`, the first of them number *sample. */
@@ -374,9 +400,11 @@ static void run(state_t *s, double first_step) {
    memory for it, and in the result how each lane ended. */
 int flexctl_simulate(const problem_t *p, const real *q0, const real *v0, const real *z0,
                      const real *tau0, double first_step, result_t *r) {
-  const casadi_int n = p->n, m = p->m, n_z = p->n_z, size = 2 * n + n_z + 2;
-  const function_t *all[] = {&p->inverse, &p->forward, &p->momentum, &p->terms, &p->dissipation,
-                             &p->deflections, &p->reference, &p->law, &p->law_jacobian};
+  const casadi_int n = p->n, m = p->m, n_z = p->n_z, n_b = p->n_b;
+  const casadi_int size = 2 * n + n_z + n_b + 2;
+  const function_t *all[] = {&p->balance, &p->forward, &p->momentum, &p->terms, &p->power,
+                             &p->bristles, &p->deflections, &p->reference, &p->law,
+                             &p->law_jacobian};
   casadi_int n_arg = 8, n_res = 8, n_iw = 1, n_w = 1, n_held = 0;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     if (!all[i]->call) continue;
@@ -388,8 +416,8 @@ int flexctl_simulate(const problem_t *p, const real *q0, const real *v0, const r
   for (casadi_int e = 0; e < p->n_events; e++)
     if (p->events[e].index + 1 > n_held) n_held = p->events[e].index + 1;
   const casadi_int reals = n_w + (4 + MOST_RATES + DENSE) * size + (2 + n_held) * m + 1 + 3 * m +
-                             n_z + 2 * p->n_lines + 4 * n * n + 2 * m * n + 3 * n;
-  state_t s = {.p = p, .method = METHODS[p->method], .r = r, .n = n, .m = m, .n_z = n_z};
+                             n_z + 2 * p->n_lines + 4 * n * n + 2 * m * n + 5 * n + 2 * n_b;
+  state_t s = {.p = p, .method = METHODS[p->method], .r = r, .n = n, .m = m, .n_z = n_z, .n_b = n_b};
   s.size = size;
   real *memory = calloc(reals, sizeof(real));
   s.arg = calloc(n_arg, sizeof *s.arg);
@@ -408,6 +436,7 @@ int flexctl_simulate(const problem_t *p, const real *q0, const real *v0, const r
     TAKE(s_ref, 1 + 3 * m); TAKE(z_rate, n_z); TAKE(slopes, 2 * p->n_lines);
     TAKE(M, n * n); TAKE(D, n * n); TAKE(K, n * n); TAKE(N, n * n);
     TAKE(Jq, m * n); TAKE(Jv, m * n); TAKE(f, n); TAKE(delta, n); TAKE(p0, n);
+    TAKE(push, n); TAKE(steep, n); TAKE(bent, n_b); TAKE(bent_rate, n_b);
 #undef TAKE
     memcpy(s.y0, q0, n * sizeof(real));
     memcpy(s.y0 + n, v0, n * sizeof(real));

@@ -1,8 +1,9 @@
 /* Closed loop of a flexible arm: what the driver of a run and its methods share.
 
-   The state of a run is y = [q; v; z; supplied; dissipated], of `size` entries: n coordinates, n
-   rates, the states of the law (integrals, its own states, an observer's estimate), and the energies
-   [J] that the torques gave and the damping took. Its rate is k = [v; a; z'; tau'v; v'Dv]. A method makes one step from y0, whose rate is
+   The state of a run is y = [q; v; z; w; supplied; dissipated], of `size` entries: n coordinates, n
+   rates, the states of the law (integrals, its own states, an observer's estimate) and of bristles,
+   and the energies [J] that the actuators gave, and damping and friction took. Its rate is k = [v;
+   a; z'; w'; powers]. A method makes one step from y0, whose rate is
    k[0], to y1, whose rate is k[last]; everything else is the driver's.
 
    LANES arms with the same functions and events are integrated at once where it is defined: a
@@ -45,15 +46,17 @@ typedef struct {
   casadi_int n_hat;              /* coordinates of an observer: the last 2 n_hat of z are q^, v^ */
   casadi_int n_own;              /* own states of the law: the last n_own of z before q^, v^ */
   casadi_int n_lines;            /* elastic lines */
-  function_t inverse;            /* (q, v, a) -> M a + n */
+  casadi_int n_b;                /* bristles of friction, with esdirk only */
+  function_t balance;            /* (q, v, a, tau) -> M a + n - B tau */
   function_t forward;            /* (q, v, tau) -> a */
-  function_t momentum;           /* (q, v) -> dT/dv, d(T - V)/dq - D v */
-  function_t terms;              /* q -> M, D, K */
-  function_t dissipation;        /* (q, v) -> v'Dv */
+  function_t momentum;           /* (q, v, tau) -> dT/dv, d(T - V)/dq - D v - f + B tau */
+  function_t terms;              /* (q, v) -> M, D + df/dv, K */
+  function_t power;              /* (q, v, tau) -> of the actuators, of dampers and friction */
+  function_t bristles;           /* (v, w, c) -> w + c w', w', force, its slope, power, energy */
   function_t deflections;        /* q -> deflections, slopes at the ends of the lines */
   function_t reference;          /* (t, phase) -> s, q_d, v_d, a_d */
   function_t law;                /* (s, z, q_d, v_d, a_d, q, v) -> tau, z' */
-  function_t law_jacobian;       /* likewise -> dtau/dq, dtau/dv */
+  function_t law_jacobian;       /* likewise -> dF/dq, dF/dv of the forces F at the drives */
   double rtol, atol_q, atol_v;
   double fixed_step;             /* of the methods without error control */
   double sample_time;
@@ -71,6 +74,7 @@ typedef struct {
   real *tau;                     /* (m, n_samples) */
   real *z;                       /* (n_z, n_samples) */
   real *supplied, *dissipated;   /* (n_samples,) */
+  real *stored;                  /* (n_samples,) in bristles */
   real *saturated;               /* (m,) seconds at the torque limit */
   casadi_int *status;            /* (LANES,) of the enum */
   double *time;                  /* (LANES,) where the run ended or failed */
@@ -105,7 +109,7 @@ struct state {
   const problem_t *p;
   const method_t *method;
   result_t *r;
-  casadi_int n, m, n_z, size;
+  casadi_int n, m, n_z, n_b, size;
   const real **arg;   /* arguments, results and work arrays of CasADi functions */
   real **res;
   casadi_int *iw;
@@ -116,6 +120,9 @@ struct state {
   real *s_ref, *z_rate, *slopes;       /* s, q_d, v_d, a_d; rates of z; of the lines */
   real *M, *D, *K, *Jq, *Jv, *N;       /* iteration matrix N and its parts, for implicit methods */
   real *f, *delta, *p0;                /* (n,) residual, Newton step, momentum */
+  real *push, *steep;                  /* (n,) force of bristles and its slope */
+  real *bent, *bent_rate;              /* (n_b,) states of bristles and their rates */
+  real taken[2], share;                /* power and energy of bristles; c of their states */
   casadi_int *pivot;
   real now, phase;                     /* inputs of the reference */
   double t;                            /* of the last accepted state, for failures */

@@ -21,15 +21,24 @@ static const double B_HAT[STAGES] = {4586570599.0 / 29645900160, 0, 178811875.0 
                                      814220225.0 / 1159782912, -3700637.0 / 11593932,
                                      61727.0 / 225920};
 
-/* f = M a + n - B tau at the current torque */
+/* f = M a + n - B tau at the current torque, with the force of bristles. */
 static void residual(state_t *s, const double *y, const double *a) {
   s->arg[0] = y;
   s->arg[1] = y + s->n;
   s->arg[2] = a;
+  s->arg[3] = s->tau;
   s->res[0] = s->f;
-  run_function(s, &s->p->inverse);
-  for (casadi_int j = 0; j < s->m; j++) s->f[s->p->drives[j]] -= s->tau[j];
+  run_function(s, &s->p->balance);
+  for (casadi_int i = 0; i < s->n && s->n_b; i++) s->f[i] += s->push[i];
   s->r->evaluations++;
+}
+
+/* States of bristles in a stage of the share hg of a step, at its rates. */
+static void bend(state_t *s, double hg, double *y) {
+  const casadi_int at = 2 * s->n + s->n_z;
+  if (!s->n_b) return;
+  evaluate_bristles(s, y + s->n, s->y_star + at, hg);
+  memcpy(y + at, s->bent, s->n_b * sizeof(double));
 }
 
 /* q and v of the stage that starts at y* and has the accelerations a. */
@@ -76,13 +85,18 @@ static int solve_stage(state_t *s, double t, double hg, double *k) {
     for (casadi_int i = 0; i < s->n_z; i++) y[2 * n + i] = s->y_star[2 * n + i] + hg * z_rate[i];
     evaluate_torque(s, y);
     const double shift = update_integral(s, z_rate);
+    bend(s, hg, y);
     residual(s, y, a);
     const double size = correct(s, hg, y, a);
     if (!isfinite(size)) return 0;
     /* the linear rate of convergence says how far the next iterate would still move */
     const double ratio = iteration ? size / previous : 1;
     const int small = size < 1e-5 || (ratio < 1 && size * ratio / (1 - ratio) < 1e-3);
-    if (size == 0 || (shift < 1e-3 && small)) return place_stage(s, hg, a, y), 1;
+    if (size == 0 || (shift < 1e-3 && small)) {
+      place_stage(s, hg, a, y);
+      bend(s, hg, y);
+      return 1;
+    }
     if (iteration > 1 && ratio > 0.9) return 0;
     previous = size;
   }
@@ -97,6 +111,7 @@ static int begin_esdirk(state_t *s, double t) {
   if (!s->p->held) evaluate_reference(s, t);
   evaluate_torque(s, s->y0);
   memset(a, 0, s->n * sizeof(double));
+  if (s->n_b) evaluate_bristles(s, s->y0 + s->n, s->y0 + 2 * s->n + s->n_z, 0);
   for (int k = 0; k < 2; k++) { /* the second takes away round-off of the first */
     residual(s, s->y0, a);
     correct(s, 0, s->y0, a);

@@ -18,10 +18,11 @@ BALANCE = 1e-3  # share of the largest energy; a run with a larger imbalance is 
 class Integrator:
     """A method of integration.
 
-    `observes`: whether it integrates an observer's or an external law's states too. The implicit
-    methods in C solve for the arm's accelerations and treat the law's states by fixed-point
-    iteration, so these must not be fast. Own states, such as those of filters, are slow enough for
-    the steps that an accurate run takes: else the iteration fails and the step becomes shorter.
+    `implicit`: whether rates that decay much faster than the motion, such as those of smoothed
+    friction, leave its step alone. `observes`: whether it integrates an observer's or an external
+    law's states too. The implicit methods in C solve for the arm's accelerations and treat the
+    law's states by fixed-point iteration, so these must not be fast. Own states, such as those of
+    filters, are slow enough for the steps of an accurate run: else these become shorter.
     """
 
     words: str
@@ -30,6 +31,7 @@ class Integrator:
     functions: tuple[str, ...] = ()  # that it needs in addition to those of every run
     worst_imbalance: float = BALANCE  # admissible, relative to the largest energy
     observes: bool = True
+    implicit: bool = False
 
 
 AUTO = "auto"
@@ -38,8 +40,9 @@ INTEGRATORS: Mapping[str, Integrator] = {
     "esdirk": Integrator(
         words="ARK4(3)6L[2]SA (ESDIRK) with error control",
         number=0,
-        functions=("inverse_dynamics", *_NEWTON),
+        functions=("balance", *_NEWTON),
         observes=False,
+        implicit=True,
     ),
     "explicit": Integrator(
         words="Dormand-Prince 8(5,3) with error control",
@@ -55,6 +58,7 @@ INTEGRATORS: Mapping[str, Integrator] = {
         # long runs by several per cent, while momentum is exact
         worst_imbalance=0.1,
         observes=False,
+        implicit=True,
     ),
     "rk4": Integrator(
         words="classical Runge-Kutta method of order 4, fixed step",
@@ -63,7 +67,9 @@ INTEGRATORS: Mapping[str, Integrator] = {
         functions=("forward_dynamics",),
     ),
     "adams": Integrator(words="Adams methods of variable order (SUNDIALS) with error control"),
-    "bdf": Integrator(words="BDF methods of variable order (SUNDIALS) with error control"),
+    "bdf": Integrator(
+        words="BDF methods of variable order (SUNDIALS) with error control", implicit=True
+    ),
 }
 
 
@@ -101,8 +107,8 @@ class InitialValueProblem:
 class Run:
     """Signals of a finished run at N times: q, v, a (n, N), tau (m, N), energies [J] (N,).
 
-    `z` are the states of the law (n_z, N); `saturated` is the time [s] that each
-    joint (m,) spent at its torque limit.
+    `stored` is the energy in bristles of friction. `z` are the states of the law (n_z, N);
+    `saturated` is the time [s] that each joint (m,) spent at its torque limit.
     """
 
     q: Array
@@ -112,6 +118,7 @@ class Run:
     z: Array
     supplied: Array
     dissipated: Array
+    stored: Array
     saturated: Array
     steps: int
     rejected: int

@@ -135,7 +135,8 @@ def _pose(loop: ClosedLoop, times: Array | None, tolerance: Tolerance) -> _Posed
     given = pose(loop, times, None, tolerance)
     turned, stretches = required_steps(given), count_stretches(given.events)
     name, most = attempts(loop, turned, stretches, tolerance.max_steps)[0]
-    return _Posed(given=given, turned=turned, most=most if name == "explicit" else None)
+    alone = name != "explicit" or loop.truth.arm.sticking_joints  # events are those of one arm
+    return _Posed(given=given, turned=turned, most=None if alone else most)
 
 
 def _groups(posed: Mapping[int, _Posed]) -> list[tuple[int, ...]]:

@@ -6,7 +6,7 @@
 
        dL/dv(q_m, w) = p0 + h/2 [dL/dq(q_m, w) + F],   p1 = p0 + h [dL/dq(q_m, w) + F],
 
-   F = B tau - D w at the midpoint: the midpoint rule of (q, p), since p_m = (p0 + p1)/2. It is of
+   F = B tau - D w - f(w) at the midpoint: the midpoint rule of (q, p), since p_m = (p0 + p1)/2. It is of
    order 2, symmetric, and symplectic: without damping and torques the energy stays within O(h^2) of
    its start for very long times, and the momentum about an axis of symmetry is kept to round-off.
    No mode of a linear plant limits the step, but those with omega h > 2 keep their energy and not
@@ -15,10 +15,11 @@
    under a law that cancels those forces. The run then ends in words.
    Source: [MarsdenWest01], section 2.3. */
 
-/* p = dT/dv and force = d(T - V)/dq - D v of a state y. */
+/* p = dT/dv and force = d(T - V)/dq - D v - f + B tau of a state y whose torques are evaluated. */
 static void momentum(state_t *s, const double *y, double *p, double *force) {
   s->arg[0] = y;
   s->arg[1] = y + s->n;
+  s->arg[2] = s->tau;
   s->res[0] = p;
   s->res[1] = force;
   run_function(s, &s->p->momentum);
@@ -27,8 +28,8 @@ static void momentum(state_t *s, const double *y, double *p, double *force) {
 
 static int begin_midpoint(state_t *s, double t) {
   linearise(s, t, s->y0);
-  momentum(s, s->y0, s->p0, s->f);
   rate(s, t, s->y0, s->k[0]);
+  momentum(s, s->y0, s->p0, s->f);
   return OK;
 }
 
@@ -37,7 +38,6 @@ static double correct_midpoint(state_t *s, double h, double *y, double *p, doubl
   const casadi_int n = s->n;
   double largest = 0;
   momentum(s, y, p, force);
-  for (casadi_int j = 0; j < s->m; j++) force[s->p->drives[j]] += s->tau[j];
   for (casadi_int i = 0; i < n; i++) s->delta[i] = s->p0[i] + h / 2 * force[i] - p[i];
   solve(s, s->delta);
   for (casadi_int i = 0; i < n; i++) {

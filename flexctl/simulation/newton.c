@@ -1,12 +1,13 @@
 /* Newton's method of the implicit methods: the iteration matrix and its factors.
 
    Both solve M a + n = B tau at q = q* + c v, v = v* + c a for some c ~ h. The derivative by a is
-   N = M + c (D - B dtau/dv) + c^2 (K - B dtau/dq), but for the derivatives of M and of the
-   velocity's forces, which are small of order c and left out. */
+   N = M + c (D - dF/dv) + c^2 (K - dF/dq), F = B tau, D with the slope of dry friction, but for the
+   derivatives of M and of the velocity's forces, which are small of order c and left out. */
 
 /* Parts of the iteration matrix about (t, y): M, D, K of the plant and the law's derivatives. */
 static void linearise(state_t *s, double t, const double *y) {
   s->arg[0] = y;
+  s->arg[1] = y + s->n;
   s->res[0] = s->M;
   s->res[1] = s->D;
   s->res[2] = s->K;
@@ -25,6 +26,10 @@ static int factor(state_t *s, double c) {
   const casadi_int n = s->n, m = s->m;
   double *N = s->N;
   for (casadi_int i = 0; i < n * n; i++) N[i] = s->M[i] + c * (s->D[i] + c * s->K[i]);
+  if (s->n_b) {
+    evaluate_bristles(s, s->y0 + n, s->y0 + 2 * n + s->n_z, c);
+    for (casadi_int i = 0; i < n; i++) N[i + n * i] += c * s->steep[i];
+  }
   if (!s->p->held)
     for (casadi_int j = 0; j < n; j++)
       for (casadi_int i = 0; i < m; i++)

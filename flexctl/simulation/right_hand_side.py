@@ -10,7 +10,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import casadi as ca
 import numpy as np
@@ -28,8 +28,37 @@ from flexctl.plant import (
     why_too_steep,
 )
 
-RUN = ("reference", "law", "dissipation", "deflections")  # needed by every run
-_SIGNALS = {"forward_dynamics": 3, "reference": 2, "law": 7, "dissipation": 2, "deflections": 1}
+RUN = ("reference", "law", "power", "deflections")  # needed by every run
+_SIGNALS = {"forward_dynamics": 3, "reference": 2, "law": 7, "power": 3, "deflections": 1}
+_BRISTLED = {"bristles": 3, "bristled_dynamics": 4}
+
+
+class Sampled(Protocol):
+    """What signals are sampled from: `Stretch`, or its motion with joints that stick."""
+
+    n: int
+    m: int
+    n_z: int
+    n_w: int
+    loop: ClosedLoop
+
+    def accelerations(self, t: float, x: Array) -> tuple[Array, Array, Array]:
+        """Return a (n,), torques (m,) and integral rates (n_z,) at time t."""
+        ...
+
+    def bristles(self, x: Array) -> list[Array]:
+        """Results of the function of bristles in a state."""
+        ...
+
+
+def n_bristles(loop: ClosedLoop) -> int:
+    """Return how many joints of the truth rub with bristles, each of which has a state."""
+    return len(loop.truth.arm.bristled_joints) if loop.truth.friction else 0
+
+
+def names_of_run(loop: ClosedLoop, others: Sequence[str]) -> tuple[str, ...]:
+    """Return the functions of a run by a method that needs some `others`."""
+    return (*RUN, *others, *(("bristles",) if n_bristles(loop) else ()))
 
 
 def build(loop: ClosedLoop, name: str) -> ca.Function:
@@ -46,7 +75,8 @@ def content(loop: ClosedLoop, name: str) -> str:
     by the source code; the truth plant by its data.
     """
     if name == "law_jacobian":
-        return f"jacobian {loop.law_key} {source_digest()}"
+        driven = any(link.motor for link in loop.truth.arm.links)
+        return f"jacobian {loop.law_key} {loop.truth.content if driven else source_digest()}"
     if name == "law":
         return f"{loop.law_key} {source_digest()}"
     return loop.reference_key if name == "reference" else loop.truth.content
@@ -54,8 +84,10 @@ def content(loop: ClosedLoop, name: str) -> str:
 
 def numbers_of(loop: ClosedLoop, name: str) -> Array:
     """Values (k,) of the numbers that are the last input of a function of a run, if any."""
-    if name in ("law", "law_jacobian"):
+    if name == "law":
         return loop.law_numbers
+    if name == "law_jacobian":
+        return loop.force_numbers
     return loop.reference_numbers if name == "reference" else loop.truth.numbers
 
 
@@ -125,7 +157,7 @@ def _with_numbers(function: ca.Function, numbers: Array, inputs: int) -> Callabl
 
 
 class Stretch:
-    """Right-hand side between two events: x = [q; v; z; supplied; dissipated].
+    """Right-hand side between two events: x = [q; v; z; w; supplied; dissipated].
 
     `phase` and the held `torque` (m,) change at the events.
     """
@@ -134,11 +166,13 @@ class Stretch:
         """Load the functions of a loop whose joints hold tau0 (m,)."""
         self.loop = loop
         self.n, self.m, self.n_z = loop.truth.n, loop.truth.m, loop.controller.n_state
+        self.n_w = n_bristles(loop)
+        self._pushed = bool(self.n_w or loop.truth.arm.sticking_joints)
         self.held = loop.controller.sample_time is not None
         self.torque, self.phase = np.array(tau0, dtype=float), 0.0
         self._call = {
             name: _with_numbers(load(loop, name), numbers_of(loop, name), inputs)
-            for name, inputs in _SIGNALS.items()
+            for name, inputs in (_SIGNALS | (_BRISTLED if self._pushed else {})).items()
         }
 
     def law(self, t: float, x: Array) -> tuple[Array, Array]:
@@ -168,17 +202,36 @@ class Stretch:
 
     def accelerations(self, t: float, x: Array) -> tuple[Array, Array, Array]:
         """Return a (n,), torques (m,) and integral rates (n_z,) at time t."""
-        n = self.n
+        return self.pushed(t, x, None)
+
+    def pushed(self, t: float, x: Array, push: Array | None) -> tuple[Array, Array, Array]:
+        """Return the same with a further force (n,) that opposes the rates of the joints."""
+        q, v = np.split(x[: 2 * self.n], 2)
         tau, z_rate = (self.torque, np.zeros(self.n_z)) if self.held else self.law(t, x)
-        return np.asarray(self._call["forward_dynamics"](x[:n], x[n : 2 * n], tau)), tau, z_rate
+        if push is None and not self.n_w:
+            return np.asarray(self._call["forward_dynamics"](q, v, tau)), tau, z_rate
+        push = self.bristles(x)[2] + (0.0 if push is None else push)
+        return np.asarray(self._call["bristled_dynamics"](q, v, tau, push)), tau, z_rate
+
+    def bristles(self, x: Array) -> list[Array]:
+        """Results of the function of bristles in a state; all empty or zero without them."""
+        n, w = self.n, x[2 * self.n + self.n_z : -2]
+        if not self.n_w:
+            return [w, w, np.zeros(n), np.zeros(n), np.zeros(1), np.zeros(1)]
+        results = self._call["bristles"](x[n : 2 * n], w, np.zeros(1))
+        return [np.asarray(part).ravel() for part in results]
 
     def rate(self, t: float, x: Array) -> Array:
         """dx/dt."""
+        return self.complete(x, *self.accelerations(t, x), 0.0)
+
+    def complete(self, x: Array, a: Array, tau: Array, z_rate: Array, taken: float) -> Array:
+        """dx/dt from accelerations, torques, rates of the law and a further power taken [W]."""
         q, v = np.split(x[: 2 * self.n], 2)
-        a, tau, z_rate = self.accelerations(t, x)
-        supplied = tau @ v[list(self.loop.truth.drives)]
-        dissipated = float(np.asarray(self._call["dissipation"](q, v))[0])
-        return np.concatenate([v, a, z_rate, [supplied, dissipated]])
+        supplied, dissipated = (float(np.asarray(p)[0]) for p in self._call["power"](q, v, tau))
+        _, w_rate, _, _, power, _ = self.bristles(x)
+        powers = [supplied, dissipated + power[0] + taken]
+        return np.concatenate([v, a, z_rate, w_rate, powers])
 
     def slopes(self, x: Array) -> Array:
         """Slopes (lines,) [-] at the ends of the lines."""
@@ -207,10 +260,11 @@ class Stretch:
 class Signals:
     """Signals at the sampling times, filled stretch by stretch."""
 
-    def __init__(self, stretch: Stretch, times: Array) -> None:
+    def __init__(self, stretch: Sampled, times: Array) -> None:
         """Allocate signals at `times` (N,) [s]."""
         self._stretch, self._times = stretch, times
-        self._x = np.zeros((2 * stretch.n + stretch.n_z + 2, len(times)))
+        self._x = np.zeros((2 * stretch.n + stretch.n_z + stretch.n_w + 2, len(times)))
+        self._stored = np.zeros(len(times))
         self._a, self._tau = np.zeros((stretch.n, len(times))), np.zeros((stretch.m, len(times)))
         self._next = 0
 
@@ -221,6 +275,7 @@ class Signals:
             x = solution(t)
             self._x[:, k] = x
             self._a[:, k], self._tau[:, k], _ = self._stretch.accelerations(t, x)
+            self._stored[k] = self._stretch.bristles(x)[-1][0]
             self._next += 1
 
     def all(self) -> dict[str, Array]:
@@ -229,6 +284,6 @@ class Signals:
         at_limit = np.abs(self._tau) >= limit[:, None] * (1 - 1e-12)
         saturated = np.trapezoid(at_limit.astype(float), self._times, axis=1)
         states = {"q": self._x[:n], "v": self._x[n : 2 * n], "a": self._a, "tau": self._tau}
-        states["z"] = self._x[2 * n : -2]
-        energies = {"supplied": self._x[-2], "dissipated": self._x[-1]}
+        states["z"] = self._x[2 * n : 2 * n + self._stretch.n_z]
+        energies = {"supplied": self._x[-2], "dissipated": self._x[-1], "stored": self._stored}
         return {**states, **energies, "saturated": saturated}

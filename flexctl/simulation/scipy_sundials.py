@@ -28,10 +28,17 @@ from flexctl.simulation.integrators import (
     Tolerance,
     out_of_steps,
 )
-from flexctl.simulation.right_hand_side import Signals, Stretch, build, content, numbers_of
+from flexctl.simulation.right_hand_side import (
+    Signals,
+    Stretch,
+    build,
+    content,
+    n_bristles,
+    numbers_of,
+)
 
 _PER_STEP = 12  # evaluations of the right-hand side in a step of SciPy's methods
-_SCIPY = {
+SCIPY = {
     "esdirk": ("Radau", "Radau IIA of order 5 (SciPy)"),
     "explicit": ("DOP853", "Dormand-Prince 8(5,3) (SciPy)"),
 }
@@ -62,7 +69,8 @@ def _run(
 ) -> Run | RunFailure:
     """Integrate all stretches by `solve` (begin, end [s], state, evaluations before)."""
     q0, v0, _, z0 = given.start
-    signals, x = Signals(stretch, given.times), np.concatenate([q0, v0, z0, np.zeros(2)])
+    signals = Signals(stretch, given.times)
+    x = np.concatenate([q0, v0, z0, np.zeros(stretch.n_w + 2)])
     steps = evaluations = 0
     if why := stretch.why_beyond(x):
         return RunFailure(time=given.events[0].time, why=why)
@@ -83,17 +91,15 @@ def run_scipy(given: InitialValueProblem, name: str) -> Run | RunFailure:
 
     Raises InputError when the integrator of this name exists in C only.
     """
-    if name not in _SCIPY:
+    if name not in SCIPY:
         raise InputError(
             f"integrator: {name} expected a C compiler (see FLEXCTL_CC), got none; "
-            f"{', '.join(_SCIPY)}, adams and bdf run without"
+            f"{', '.join(SCIPY)}, adams and bdf run without"
         )
-    method, words = _SCIPY[name]
+    method, words = SCIPY[name]
     stretch = Stretch(given.loop, given.start[2])
-    law, tolerance = given.loop.controller, given.tolerance
-    kinds = [tolerance.position, tolerance.rate] * 2 + [tolerance.position]
-    sizes = [stretch.n, stretch.n, law.n_state - law.n_estimated, law.n_estimated, 2]
-    options = {"method": method, "rtol": tolerance.relative, "atol": np.repeat(kinds, sizes)}
+    tolerance = given.tolerance
+    options = {"method": method, **scipy_tolerances(stretch, tolerance)}
     limit = _PER_STEP * tolerance.max_steps
 
     def solve(begin: float, end: float, x: Array, evaluations: int) -> _Solved | RunFailure:
@@ -105,6 +111,15 @@ def run_scipy(given: InitialValueProblem, name: str) -> Run | RunFailure:
 
     integrator = f"{words}, functions in the CasADi virtual machine"
     return _run(given, stretch, integrator, solve)
+
+
+def scipy_tolerances(stretch: Stretch, tolerance: Tolerance) -> dict[str, Any]:
+    """Return relative and absolute tolerances of the states of a stretch, as SciPy takes them."""
+    law = stretch.loop.controller
+    kinds = [tolerance.position, tolerance.rate] * 2 + [tolerance.position]
+    n_z, n_hat = law.n_state, law.n_estimated
+    sizes = [stretch.n, stretch.n, n_z - n_hat, n_hat, stretch.n_w + 2]
+    return {"rtol": tolerance.relative, "atol": np.repeat(kinds, sizes)}
 
 
 class _OutOfStepsError(Exception):
@@ -163,14 +178,14 @@ def _scipy_failure(stretch: Stretch, done: Any, begin: float, max_steps: int) ->
 
 
 def rate_function(loop: ClosedLoop) -> ca.Function:
-    """CasADi function (x, p, s) -> dx/ds of a stretch, x = [q; v; z; supplied; dissipated].
+    """CasADi function (x, p, s) -> dx/ds of a stretch, x = [q; v; z; w; supplied; dissipated].
 
     The time is t = begin + s length with 0 <= s <= 1, so that one integrator serves all stretches;
     p = [phase; begin; length; held torques (m,); numbers as in `_numbers`].
     """
-    n, m, n_z = loop.truth.n, loop.truth.m, loop.controller.n_state
+    n, m, n_z, n_w = loop.truth.n, loop.truth.m, loop.controller.n_state, n_bristles(loop)
     ends = np.cumsum([3 + m, *map(len, _numbers(loop))]).tolist()
-    x, p, s = ca.MX.sym("x", 2 * n + n_z + 2), ca.MX.sym("p", ends[-1]), ca.MX.sym("s")
+    x, p, s = ca.MX.sym("x", 2 * n + n_z + n_w + 2), ca.MX.sym("p", ends[-1]), ca.MX.sym("s")
     q, v, z = x[:n], x[n : 2 * n], x[2 * n : 2 * n + n_z]
     phase, begin, length, tau = p[0], p[1], p[2], p[3 : 3 + m]
     of_truth, of_law, of_reference = (
@@ -181,10 +196,17 @@ def rate_function(loop: ClosedLoop) -> ca.Function:
         desired = build(loop, "reference")(begin + s * length, phase, *of_reference)
         law = build(loop, "law")
         tau, z_rate = law(desired[0], z, *desired[1:], q, v, *(of_law or [ca.MX(0, 1)]))
-    a = build(loop, "forward_dynamics")(q, v, tau, *of_truth)
-    dissipation = build(loop, "dissipation")(q, v, *of_truth)
-    powers = [ca.dot(tau, v[list(loop.truth.drives)]), dissipation]
-    return ca.Function("rate", [x, p, s], [length * ca.vertcat(v, a, z_rate, *powers)])
+    supplied, dissipated = build(loop, "power")(q, v, tau, *of_truth)
+    w_rate = ca.MX.zeros(n_w)
+    if n_w:
+        w = x[2 * n + n_z : 2 * n + n_z + n_w]
+        _, w_rate, push, _, power, _ = build(loop, "bristles")(v, w, 0.0, *of_truth)
+        a = build(loop, "bristled_dynamics")(q, v, tau, push, *of_truth)
+        dissipated += power
+    else:
+        a = build(loop, "forward_dynamics")(q, v, tau, *of_truth)
+    powers = [supplied, dissipated]
+    return ca.Function("rate", [x, p, s], [length * ca.vertcat(v, a, z_rate, w_rate, *powers)])
 
 
 def _numbers(loop: ClosedLoop) -> tuple[Array, ...]:
@@ -217,7 +239,9 @@ class _Multistep:
         # CasADi takes one absolute tolerance: rates and energies are scaled by the ratio of their
         # tolerance to that of positions
         coarse = tolerance.rate / tolerance.position
-        self._scale = np.repeat([1.0, coarse] * 2, [n, n, n_z - n_hat, n_hat + 2])
+        n_w = n_bristles(loop)
+        sizes = [n, n, n_z - n_hat, n_hat, n_w, 2]
+        self._scale = np.repeat([1.0, coarse] * 3, sizes)
         scale = ca.DM(self._scale)
         self._dae = {"x": x, "p": p, "t": s, "ode": rate(x * scale, p, s) / scale}
         self._options: dict[str, Any] = _SUNDIALS[name] | {

@@ -11,7 +11,14 @@ import numpy as np
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError, RunError
-from flexctl.loop import SAMPLE, ClosedLoop, Event, require_loop, schedule
+from flexctl.loop import (
+    SAMPLE,
+    ClosedLoop,
+    Event,
+    find_loop_equilibrium,
+    require_loop,
+    schedule,
+)
 from flexctl.model import METHODS
 from flexctl.plant import Plant, find_equilibrium, require_inertia
 from flexctl.simulation.c_driver import compiled_driver, driver_library, run_compiled
@@ -26,17 +33,19 @@ from flexctl.simulation.integrators import (
     Tolerance,
     check_integration,
 )
-from flexctl.simulation.right_hand_side import Stretch, evaluate_columns
+from flexctl.simulation.right_hand_side import Stretch, evaluate_columns, n_bristles
 from flexctl.simulation.scipy_sundials import run_multistep, run_scipy
 from flexctl.simulation.step_size import (
     EASY_STEPS,
     count_stretches,
     count_turns,
     esdirk_budget,
+    fastest_friction,
     moments,
     poles_at_rest,
     require_stable_step,
 )
+from flexctl.simulation.stick_slip import run_with_events
 from flexctl.simulation.trajectory import Trajectory, energy_account, record_run
 
 DEFAULT_SAMPLES = 1001
@@ -217,13 +226,22 @@ def _integrate(given: InitialValueProblem, name: str, step: float | None) -> Run
     if name == AUTO:
         return _integrate_well(given)
     loop, method = given.loop, INTEGRATORS[name]
-    if loop.controller.as_fast_as_the_arm and not method.observes:
+    by_events = bool(loop.truth.arm.sticking_joints)
+    if loop.controller.as_fast_as_the_arm and not method.observes and not by_events:
         able = ", ".join(key for key, other in INTEGRATORS.items() if other.observes)
         whose = "there is an observer" if loop.controller.observer else "there is an external law"
         raise InputError(
             f"integrator: expected one of {AUTO}, {able}, as {whose}, whose states are as fast as "
             f"the arm, got {name}"
         )
+    if loop.truth.arm.dry_joints and name not in (able := _able_with_friction(loop)):
+        rate = fastest_friction(loop, given.start[0])
+        raise InputError(
+            f"integrator: expected one of {AUTO}, {', '.join(able)}, as friction has rates of "
+            f"{rate:.3g} 1/s where a joint sticks, got {name}"
+        )
+    if loop.truth.arm.sticking_joints:
+        return run_with_events(given, name)
     if method.number is None:
         return run_multistep(given, name, method)
     driver = compiled_driver(loop, method)
@@ -254,7 +272,7 @@ def _integrate_well(given: InitialValueProblem) -> Run | RunFailure:
             return run
         ended = _why_not(loop, run, most)
         if isinstance(run, Run) and not ended:
-            words = _choice(name, why, turned, failed)
+            words = _choice(loop, name, why, turned, failed)
             return replace(run, integrator=f"{run.integrator} ({words})")
         failed[name] = f"{name} {ended}"
     return _furthest(list(runs.values()), " and ".join(runs))
@@ -291,8 +309,15 @@ def attempts(
     Both get similar numbers of steps. Without a compiler SciPy's Radau replaces esdirk; esdirk is
     not used for laws with states that vary between events: its iteration would shorten its steps.
     If these are too fast for the explicit method, as poles of H-infinity controllers may be, BDF is
-    used.
+    used. Smoothed friction is for implicit methods alone.
     """
+    if loop.truth.arm.sticking_joints:
+        smooth = loop.truth.arm.sticking_joints == loop.truth.arm.dry_joints
+        order = ("explicit", "esdirk") if smooth and turned <= EASY_STEPS else ("esdirk",)
+        return [(name, max_steps) for name in order]
+    if loop.truth.arm.dry_joints:
+        order = ("bdf",) if loop.controller.moves_fast else ("esdirk", "bdf")
+        return [(name, max_steps) for name in order]
     if loop.controller.moves_fast:
         order = ("bdf", "explicit") if turned > max_steps else ("explicit", "bdf")
         return [(name, max_steps) for name in order]
@@ -305,9 +330,27 @@ def attempts(
     return list(dict.fromkeys(tried))
 
 
-def _choice(name: str, why: str, turned: int, failed: Mapping[str, str]) -> str:
+def _able_with_friction(loop: ClosedLoop) -> list[str]:
+    """Return the integrators that a loop with dry friction can take.
+
+    They are implicit; the midpoint rule has no states of bristles. Where joints slip and stick by
+    events the names stand for methods of SciPy.
+    """
+    fast, bristles, arm = loop.controller.moves_fast, n_bristles(loop), loop.truth.arm
+    if arm.sticking_joints:
+        return ["esdirk", "explicit"] if arm.sticking_joints == arm.dry_joints else ["esdirk"]
+    return [
+        name
+        for name, own in INTEGRATORS.items()
+        if own.implicit and (own.observes or not fast) and not (bristles and name == "midpoint")
+    ]
+
+
+def _choice(loop: ClosedLoop, name: str, why: str, turned: int, failed: Mapping[str, str]) -> str:
     """Explain why an integrator was chosen, and how the others that were tried ended."""
     reason = f"chosen as the explicit method would require {turned} steps for its fastest mode"
+    if loop.truth.arm.dry_joints:
+        reason = "chosen as joints have dry friction"
     if failed:
         return f"{reason}, and {', '.join(failed.values())}"
     return why if name == "explicit" else reason
@@ -324,8 +367,15 @@ def _furthest(runs: Sequence[Run | RunFailure], tried: str) -> Run | RunFailure:
 
 
 def initial_state(loop: ClosedLoop) -> tuple[Array, Array, Array]:
-    """Rest at the start of the reference: q0 (n,), v0 (n,) and the holding torque tau0 (m,)."""
+    """Rest at the start of the reference: q0 (n,), v0 (n,) and the holding torque tau0 (m,).
+
+    An arm whose motion is prescribed begins at the rate of its reference.
+    """
     truth = loop.truth
+    if loop.prescribed:
+        motion = loop.controller.reference
+        rest = find_loop_equilibrium(loop, motion.start, 0.0)
+        return rest.q, truth.straight(motion.sample(np.zeros(1))[1][:, 0]), rest.tau
     q0, tau0 = find_equilibrium(truth, truth.straight(loop.controller.reference.start))
     return q0, np.zeros(truth.n), tau0
 

@@ -53,8 +53,9 @@ def local_poles(loop: ClosedLoop, q: Array, t: float, phase: float = 0.0) -> Com
     """Eigenvalues [rad/s] of the motion between two events, at rest at q, joints free.
 
     Of M a + (D - B dtau/dv) v + (K - B dtau/dq) q = 0 with the derivatives of the law at time t of
-    this phase; the torque of a sampled law is constant between two events. Integral states, which
-    are slow, are held constant; those of an observer and of an external law vary.
+    this phase; D has the slope g(0)/v_s of dry friction. The torque of a sampled law is constant
+    between two events. Integral states, which are slow, are held constant; those of an observer and
+    of an external law vary.
     """
     return poles_at_rest(loop, [Moment(t=t, phase=phase, q=q, v=np.zeros_like(q))])[0]
 
@@ -62,8 +63,8 @@ def local_poles(loop: ClosedLoop, q: Array, t: float, phase: float = 0.0) -> Com
 def poles_at_rest(loop: ClosedLoop, at: Sequence[Moment]) -> list[ComplexArray]:
     """Eigenvalues of `local_poles` at several moments, as if the arm were at rest there."""
     at = [replace(moment, v=np.zeros_like(moment.v)) for moment in at]
-    q = np.array([moment.q for moment in at]).T
-    M, D, K = (_stacked(part, len(at)) for part in evaluate_columns(loop, "terms", q))
+    q, v = np.array([moment.q for moment in at]).T, np.array([moment.v for moment in at]).T
+    M, D, K = (_stacked(part, len(at)) for part in evaluate_columns(loop, "terms", q, v))
     by_q, by_v, by_tau = (np.linalg.solve(M, part) for part in (-K, -D, loop.truth.B))
     return _poles(loop, at, by_q, by_v, by_tau)
 
@@ -122,6 +123,36 @@ def _poles(
     # not finite as of sqrt(|e|) at e = 0; a run needs no derivatives
     kept = (own if np.isfinite(own).all() else A[k] for k, own in enumerate(closed))
     return [np.linalg.eigvals(own).astype(complex) for own in kept]
+
+
+def fastest_friction(loop: ClosedLoop, q: Array) -> float:
+    """Return the fastest rate [1/s] that dry friction alone causes at coordinates q (n,).
+
+    Of smoothed friction the decay g(0)/(v_s J) at rest, J being the effective inertia: eigenvalues
+    of M a + df/dv v = 0. Of bristles the frequency sqrt(sigma0/J) of a joint that sticks, and the
+    decay sigma0 |v|/g of the bristles at the fastest desired rate.
+    """
+    M, D, _ = evaluate_columns(loop, "terms", q[:, None], np.zeros((len(q), 1)))
+    slope = D - loop.truth.damping(q)
+    decays = np.abs(np.linalg.eigvals(np.linalg.solve(M, slope)))
+    return float(max(decays.max(), _fastest_bristle(loop, M)))
+
+
+def _fastest_bristle(loop: ClosedLoop, M: Array) -> float:
+    truth, motion = loop.truth, loop.controller.reference
+    stiffness, fastest = np.zeros(len(M)), 0.0
+    times = np.linspace(0.0, motion.duration, 101)
+    rates = np.abs(motion.sample(times)[1]).max(axis=1)
+    for j in truth.arm.bristled_joints:
+        friction, ratio = truth.arm.links[j].friction, truth.arm.links[j].friction_ratio
+        if friction is None or friction.sigma0 is None:
+            continue
+        row = truth.drives[j] if friction.side == "motor" else j
+        stiffness[row] += ratio**2 * friction.sigma0
+        v = float(ratio * rates[j])
+        fastest = max(fastest, friction.sigma0 * v / float(friction.level(v)))
+    swings = np.linalg.eigvals(np.linalg.solve(M, np.diag(stiffness)))
+    return max(fastest, float(np.sqrt(np.abs(swings).max())))
 
 
 def count_turns(poles: ComplexArray, events: Sequence[Event]) -> int:

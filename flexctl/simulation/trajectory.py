@@ -9,8 +9,9 @@ import numpy as np
 
 from flexctl import checks
 from flexctl.checks import Array
-from flexctl.loop import ClosedLoop
-from flexctl.plant import find_equilibrium
+from flexctl.loop import ClosedLoop, find_loop_equilibrium
+from flexctl.model import command_units
+from flexctl.plant import Plant, find_equilibrium, limits_current
 from flexctl.records import Summary
 from flexctl.simulation.integrators import Run
 from flexctl.simulation.right_hand_side import evaluate_columns
@@ -23,8 +24,10 @@ _NOTHING = 1e-15  # J
 class EnergyAccount:
     """Energies along a run [J], each (N,): kinetic + strain + potential = supplied - dissipated.
 
-    Kinetic, strain and potential energy are absolute; `residual` is their gain since the first
-    sample minus supplied - dissipated, zero in an exact run.
+    Kinetic, strain (with bristles of friction) and potential energy are absolute; `residual` is
+    their gain since the first sample minus supplied - dissipated, zero in an exact run. What is
+    supplied is the mechanical work of the actuators: of motors torque times rate at the shaft, with
+    the back-EMF in the torque; the heat R i^2 of their windings is no part of it.
     """
 
     kinetic: Array
@@ -65,8 +68,14 @@ class Trajectory(Summary):
     q, v, a
         Coordinates of the truth plant, rates and accelerations, (n, N).
     tau
-        Actuator torques [N m] or forces [N], (m, N). At an instant at which they jump, as those of
-        a sampled law do, they are the torques before; at time 0 those of the first sample.
+        Actuator torques [N m] or forces [N], or the commands [A, V] of motors, (m, N). At an
+        instant at which they jump, as those of a sampled law do, they are the torques before; at
+        time 0 those of the first sample.
+    command_units
+        Unit of every row of `tau`: N m, N, A or V.
+    torque
+        Torques [N m] or forces [N] at the driven coordinates (m, N): `tau`, or what motors make of
+        it with their back-EMF and current limits.
     z
         States of the law (n_z, N): integrals of errors, an observer's estimate.
     desired, desired_rate
@@ -84,7 +93,7 @@ class Trajectory(Summary):
     drives
         Row of q on which each torque acts (m,): a joint, or the rotor that drives it.
     saturated
-        Time spent at the torque limit by joint [s], (m,).
+        Time spent at the limit of torque, current or voltage by joint [s], (m,).
     steps, rejected, evaluations, wall_seconds, integrator
         Cost of the run - accepted and rejected steps, evaluations of the dynamics - and the
         integrator.
@@ -108,6 +117,7 @@ class Trajectory(Summary):
     v: Array
     a: Array
     tau: Array
+    torque: Array
     z: Array
     desired: Array
     desired_rate: Array
@@ -121,6 +131,7 @@ class Trajectory(Summary):
     joints: tuple[str, ...]
     drives: tuple[int, ...]
     saturated: Array
+    command_units: tuple[str, ...]
     steps: int
     rejected: int
     evaluations: int
@@ -134,7 +145,7 @@ class Trajectory(Summary):
         n, m, N = len(self.coordinates), len(self.joints), len(self.t)
         for name in ("q", "v", "a"):
             checks.shape(name, getattr(self, name), (n, N))
-        for name in ("tau", "desired", "desired_rate"):
+        for name in ("tau", "torque", "desired", "desired_rate"):
             checks.shape(name, getattr(self, name), (m, N))
         checks.shape("z", self.z, (len(self.z), N))
         for name in ("tip", "desired_tip"):
@@ -177,15 +188,23 @@ def record_run(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) ->
     phase = np.zeros((1, len(times)))
     _, desired, desired_rate, _ = evaluate_columns(loop, "reference", times[None, :], phase)
     deflection, slope = evaluate_columns(loop, "deflections", run.q)
-    at_rest = find_equilibrium(truth, truth.straight(final))[0]
+    at_rest = (
+        find_loop_equilibrium(loop, final, 0.0).q
+        if loop.prescribed
+        else find_equilibrium(truth, truth.straight(final))[0]
+    )
     tip, desired_tip, rest_tip = (
         evaluate_columns(loop, "tip", q)[0]
         for q in (run.q, truth.straight(desired), at_rest[:, None])
     )
-    own = {k: x for k, x in vars(run).items() if k not in ("supplied", "dissipated")}
+    left_out = ("supplied", "dissipated", "stored", "saturated")
+    own = {k: x for k, x in vars(run).items() if k not in left_out}
+    torque = truth.torque(run.v, run.tau)
     return Trajectory(
         **own,
         t=times,
+        torque=torque,
+        saturated=np.maximum(run.saturated, _time_at_current_limit(truth, torque, times)),
         desired=desired,
         desired_rate=desired_rate,
         tip=tip,
@@ -197,10 +216,19 @@ def record_run(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) ->
         coordinates=truth.coordinates,
         joints=truth.joints,
         drives=truth.drives,
+        command_units=command_units(truth.arm),
         wall_seconds=wall_seconds,
         assumptions=loop.assumptions,
         tracks=not loop.controller.reference.torque,
     )
+
+
+def _time_at_current_limit(truth: Plant, torque: Array, times: Array) -> Array:
+    """Time [s] by joint (m,) at the current limit of a voltage, as far as samples tell."""
+    limited = np.array([limits_current(link) for link in truth.arm.links])
+    most = np.where(limited, truth.torque_limit, np.inf)
+    at_limit = np.abs(torque) >= most[:, None] * (1 - 1e-9)
+    return np.trapezoid(at_limit.astype(float), times, axis=1)
 
 
 def energy_account(loop: ClosedLoop, run: Run) -> EnergyAccount:
@@ -208,7 +236,7 @@ def energy_account(loop: ClosedLoop, run: Run) -> EnergyAccount:
     kinetic, strain, gravity = evaluate_columns(loop, "energies", run.q, run.v)
     return EnergyAccount(
         kinetic=kinetic[0],
-        strain=strain[0],
+        strain=strain[0] + run.stored,
         potential=gravity[0],
         supplied=run.supplied,
         dissipated=run.dissipated,

@@ -1,5 +1,6 @@
 """Whether a gain set is good: metrics, stability margins, evaluation, comparison, ranking."""
 
+from flexctl.verdict.channel_margins import ChannelMargins
 from flexctl.verdict.comparison import BASELINE, Comparison, compare, with_baseline
 from flexctl.verdict.evaluation import (
     TOLERANCE,
@@ -10,6 +11,14 @@ from flexctl.verdict.evaluation import (
     require_motion,
     why_it_failed,
 )
+from flexctl.verdict.friction import FrictionVerdict, judge_friction
+from flexctl.verdict.loop_responses import (
+    ChannelResponse,
+    LoopResponses,
+    Place,
+    frequency_response,
+    responses_of,
+)
 from flexctl.verdict.margins import NO_LIMIT_DB, StabilityMargins, stability_margins
 from flexctl.verdict.named_metrics import (
     LINEAR,
@@ -19,10 +28,13 @@ from flexctl.verdict.named_metrics import (
     linear_metrics,
     metrics,
 )
+from flexctl.verdict.neglected_modes import NeglectedModes
 from flexctl.verdict.partial_verdicts import OF_RUNS, linear_poses_metrics, run_metrics
 from flexctl.verdict.performance import find_no_rest, judge_residual, run_times
 from flexctl.verdict.reasons import Reason, find_reasons, not_computed, unstable_orders
+from flexctl.verdict.sensitivity_peaks import SensitivityPeaks
 from flexctl.verdict.stability import Stability
+from flexctl.verdict.stationary_noise import NoiseInputs, NoiseLevels, stationary_noise
 
 __all__ = [
     "BASELINE",
@@ -32,10 +44,19 @@ __all__ = [
     "OF_RUNS",
     "TOLERANCE",
     "UNITS",
+    "ChannelMargins",
+    "ChannelResponse",
     "Comparison",
     "Evaluation",
+    "FrictionVerdict",
+    "LoopResponses",
     "Metric",
+    "NeglectedModes",
+    "NoiseInputs",
+    "NoiseLevels",
+    "Place",
     "Reason",
+    "SensitivityPeaks",
     "Stability",
     "StabilityMargins",
     "compare",
@@ -43,6 +64,8 @@ __all__ = [
     "evaluate_many",
     "find_no_rest",
     "find_reasons",
+    "frequency_response",
+    "judge_friction",
     "judge_residual",
     "linear_metrics",
     "linear_poses_metrics",
@@ -50,9 +73,11 @@ __all__ = [
     "no_controller",
     "not_computed",
     "require_motion",
+    "responses_of",
     "run_metrics",
     "run_times",
     "stability_margins",
+    "stationary_noise",
     "unstable_orders",
     "why_it_failed",
     "with_baseline",

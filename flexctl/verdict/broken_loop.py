@@ -1,4 +1,4 @@
-"""A loop broken at its actuators: loop gain and sensitivity, frequencies of unit loop gain.
+"""A loop broken at its actuators or sensors: loop gain, sensitivity, frequencies of unit gain.
 
 These are found from an eigenvalue problem without a frequency grid. The loop gain
 L(s) = -C (s - A)^-1 B with channels cut, A their open matrix, has an eigenvalue of unit modulus at
@@ -16,15 +16,16 @@ delay.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
-from flexctl.loop import LinearLoop, one_sample
+from flexctl.loop import LinearLoop, one_sample, state_within
 from flexctl.robustness import Parameter, Response, UncertainLoop, bilinear, frequency_response
+from flexctl.verdict.transfer import axis_points, transfer
 
 NEAR_AXIS = 0.02  # |Re|/|s| of an eigenvalue up to which the axis is searched nearby
 _SHIFT = -0.6137  # to invert the problem of a sampled loop about; arbitrary, no eigenvalue z
@@ -37,11 +38,12 @@ _BLURRED = 1e-3  # upper limit of that |log modulus| where the accuracy limits i
 
 @dataclass(frozen=True, kw_only=True)
 class BrokenLoop:
-    """x' = A x + B w, u = C x, torques u + w: the closed loop with an input w at every actuator.
+    """x' = A x + B w, u = C x, signals u + w: the closed loop with an input w at every channel.
 
-    The sensitivity is S = (I + L)^-1 = I + C (s - A)^-1 B with the loop gain L.  Only S is
-    evaluated: its poles are those of the closed loop, none on the imaginary axis if that is stable,
-    where L may have poles anywhere.
+    Channels are the torques of all actuators, or the readings of all sensors. The sensitivity is
+    S = (I + L)^-1 = I + C (s - A)^-1 B with the loop gain L.  Only S is evaluated: its poles are
+    those of the closed loop, none on the imaginary axis if that is stable, where L may have poles
+    anywhere.
 
     Attributes
     ----------
@@ -63,13 +65,22 @@ class BrokenLoop:
 
     @property
     def m(self) -> int:
-        """Number of actuators."""
+        """Number of channels."""
         return self.B.shape[1]
 
     def opened(self, channels: Sequence[int]) -> Array:
         """State matrix (N, N) with these channels open and the others closed."""
         own = list(channels)
         return self.A - self.B[:, own] @ self.C[own]
+
+    def loop_gain(self, channel: int, w: Array) -> ComplexArray:
+        """L (K,) of one channel, the others closed, at frequencies w (K,) [rad/s].
+
+        It is not found from S, of which it keeps no digits where it is small. Infinite at a pole.
+        """
+        points = axis_points(w, self.sample_time)
+        b, c = self.B[:, [channel]], self.C[[channel]]
+        return -transfer(self.opened([channel]), b, c, points)[:, 0, 0]
 
     @cached_property
     def matrices(self) -> UncertainLoop:
@@ -140,6 +151,43 @@ def break_loop(loop: LinearLoop, delays: float | Array | None = None) -> BrokenL
     A, B = one_sample(loop, T, loop.delay if delays is None else delays)
     C = np.hstack([loop.K, np.zeros((len(loop.K), len(A) - loop.K.shape[1]))])
     return BrokenLoop(A=A + B @ C, B=B, C=C, sample_time=T)
+
+
+def break_at_sensors(loop: LinearLoop) -> BrokenLoop:
+    """Break a linear loop at all p readings of its law, each added to by an input of its own."""
+    by_tau, by_z, C = loop.signals.by_tau, loop.signals.by_z, loop.signals.C
+    T, n = loop.sample_time, C.shape[1]
+    if T is None:
+        A, B, K = loop.A, loop.B, loop.K
+    else:
+        A, B = one_sample(loop, T, loop.delay)
+        K = np.hstack([loop.K, np.zeros((len(loop.K), len(A) - loop.K.shape[1]))])
+    entering = B @ by_tau
+    entering[n : n + len(by_z)] += (T or 1.0) * by_z
+    seen = np.hstack([C, np.zeros((len(C), len(A) - n))])
+    return BrokenLoop(A=A + B @ K, B=entering, C=seen, sample_time=T)
+
+
+def break_at_reading(loop: LinearLoop, j: int, fraction: float) -> BrokenLoop:
+    """Break a sampled loop at one reading that is late by a fraction in [0, 1) of a sample.
+
+    The late reading is a state of its own: that of the arm at (1 - fraction) T after a sample,
+    taken at the next one.
+    """
+    whole = break_at_sensors(loop)
+    b, c = whole.B[:, [j]], whole.C[[j]]
+    if not fraction:
+        return replace(whole, B=b, C=c)
+    T = loop.sample_time or 0.0
+    K = np.hstack([loop.K, np.zeros((len(loop.K), len(whole.A) - loop.K.shape[1]))])
+    by_state, by_torque = state_within(loop, (1 - fraction) * T)
+    read, by_tau = loop.signals.C[[j]], loop.signals.by_tau[:, [j]]
+    others = K - by_tau @ c  # what the law asks for without this reading
+    late = read @ np.hstack([by_state + by_torque @ others, by_torque @ by_tau])
+    A = np.vstack([np.hstack([whole.opened([j]), b]), late])  # closed by the late reading
+    last = np.eye(len(A))[[-1]]
+    entering = np.vstack([b, read @ by_torque @ by_tau])
+    return replace(whole, A=A, B=entering, C=last)
 
 
 @dataclass(frozen=True, kw_only=True)

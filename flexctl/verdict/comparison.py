@@ -199,18 +199,18 @@ def baseline_design(arm: Arm, design: Design) -> Design:
     """Return a baseline joint PD loop with the bandwidth of another design.
 
     Its gains are that design's Gp and Gv times the diagonal of the rigid arm's mass matrix at the
-    final pose (gains that are torques are kept); for a design without gains Gp = w^2 and Gv = 1.4
-    w, w being half the first frequency of the arm there with its joints held.
+    final pose, in commands (gains that are commands are kept); for a design without gains Gp = w^2
+    and Gv = 1.4 w, w being half the first frequency of the arm there with its joints held.
     """
     check_design(arm, design)
     plant = assemble_plant(arm, design.basis, interpreted=True)
     m, S = plant.m, plant.straight(np.eye(plant.m))
     final = plant.straight(make_reference(design).final)
     inertia = np.diag(S.T @ plant.mass_matrix(final) @ S)
-    scale = np.ones(m) if design.gains_are_torques else inertia
+    scale = np.ones(m) if design.gains_are_torques else inertia / plant.torque_per_command
     Gp, Gv = (design.gains.Gp, design.gains.Gv) if design.gains else _half_the_first(plant, design)
     others = ("second_loop", "slow_loop", "fast_loop", "observer", "state_space", "options")
-    others += ("cascade", "position_feedback", "filters", "expect")
+    others += ("friction_compensation", "cascade", "position_feedback", "filters", "expect")
     table = {k: part for k, part in design.table().items() if k not in others}
     table.get("loop", {}).pop("measures", None)
     table |= {
@@ -263,18 +263,18 @@ def _judge(loop: ClosedLoop | Evaluation, ladder: Sequence[Plant]) -> Evaluation
 
 
 def by_motion(designs: Sequence[Design]) -> tuple[tuple[str, ...], ...]:
-    """Names of designs grouped by motion: same ends and same path between them.
+    """Names of designs grouped by motion: same ends, same path between them, shaped alike.
 
     Runs of different length are separate groups: slow effects show in the longer one only.
     """
-    motions: list[tuple[ReferenceMotion, float, list[str]]] = []
+    motions: list[tuple[ReferenceMotion, object, list[str]]] = []
     for design in designs:
         motion = make_reference(design)
-        length = design.loop.duration or motion.duration + 0.5
-        known = (names for one, T, names in motions if length == T and _same_motion(one, motion))
+        how = design.loop.duration or motion.duration + 0.5, design.reference.shaper
+        known = (names for one, own, names in motions if own == how and _same_motion(one, motion))
         names = next(known, None)
         if names is None:
-            motions.append((motion, length, [design.name]))
+            motions.append((motion, how, [design.name]))
         else:
             names.append(design.name)
     return tuple(tuple(names) for _, _, names in motions)

@@ -1,4 +1,4 @@
-"""Delay margin: additional delay of the torques of some channels that a loop tolerates.
+"""Delay margin: additional delay of torques, or of a reading, that a loop tolerates.
 
 A continuous loop crosses the axis at a frequency at which an eigenvalue of its loop gain has unit
 modulus, once the delay has turned it to -1: the smallest ratio of lag to frequency is exact.
@@ -12,11 +12,14 @@ fractions narrow bands could be missed: the grid has eight points per revolution
 whose resonance has a loop gain of at least a hundredth, and the loop's multipliers are checked at
 the same density below the margin. Both numbers of points are limited (_FRACTIONS, _CHECKED): with
 modes that turn more than 12 times within a sample bands can be missed, as `may_miss_bands` reports.
+
+A reading that is delayed by a fraction f of a sample is that of the state (1 - f) T after the
+sample before, which depends on the torques that act until then: see `break_at_reading`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +28,13 @@ import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.loop import LinearLoop, sampled_loop
-from flexctl.verdict.broken_loop import BrokenLoop, GainCrossovers, break_loop, crossover_candidates
+from flexctl.verdict.broken_loop import (
+    BrokenLoop,
+    GainCrossovers,
+    break_at_reading,
+    break_loop,
+    crossover_candidates,
+)
 
 _PER_TURN = 8  # fractions of a sample per revolution of the fastest mode that matters
 _FELT = 0.01  # loop gain at the resonance of a mode that matters
@@ -49,10 +58,40 @@ def sampled_delay(loop: LinearLoop, channels: Sequence[int]) -> float:
 
     Infinite if there is no limit, or the channels have no feedback.
     """
-    family = _Family(loop=loop, channels=list(channels))
-    if not loop.K[family.channels].any():
+    if not loop.K[list(channels)].any():
         return np.inf
-    points = _per_sample(family)
+    return _first_loss(_of_torques(loop, channels), _per_sample(loop, loop.K[list(channels)]))
+
+
+def reading_delay(loop: LinearLoop, j: int) -> float:
+    """Delay [s] of one reading of its law that a stable sampled loop tolerates."""
+    T, seen = loop.sample_time or 0.0, loop.signals.C[[j]]
+
+    def one_sample_map(t: float) -> Array:
+        """Loop with its reading late by t samples: the whole ones are a chain of states."""
+        whole = int(np.floor(t))
+        cut = break_at_reading(loop, j, float(t - whole))
+        A, b, c = cut.opened([0]), cut.B, cut.C
+        if not whole:
+            return A + b @ c
+        N = len(A)
+        step = np.zeros((N + whole, N + whole))
+        step[:N, :N], step[:N, -1:], step[N, :N] = A, b, c[0]
+        step[N + 1 :, N:-1] = np.eye(whole - 1)
+        return step
+
+    family = _Family(
+        T=T,
+        least=0.0,
+        channels=[0],
+        break_at=lambda f: break_at_reading(loop, j, f),
+        step=one_sample_map,
+    )
+    return _first_loss(family, _per_sample(loop, seen, loop.signals.by_tau[:, [j]]))
+
+
+def _first_loss(family: _Family, points: float) -> float:
+    """Delay margin [s] of a family of loops, with so many points per sample."""
     crossings = sorted(_crossings(family, int(np.clip(np.ceil(points), *_FRACTIONS))))
     first = next((t for t in crossings if family.unstable(t * (1 + _ASIDE))), np.inf)
     return float((_earlier(family, first, points) - family.least) * family.T)
@@ -65,38 +104,44 @@ def may_miss_bands(loop: LinearLoop) -> bool:
     """
     if loop.sample_time is None:
         return False
-    return _per_sample(_Family(loop=loop, channels=list(range(len(loop.K))))) > _FRACTIONS[1]
+    return _per_sample(loop, loop.K) > _FRACTIONS[1]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Family:
-    """A sampled loop over the delay t, in samples, of some channels; others have their own."""
+    """A sampled loop over the delay t, in samples, of some channels; others have their own.
 
-    loop: LinearLoop
+    Attributes
+    ----------
+    T
+        Sampling period [s].
+    least
+        Delay of the loop itself, in samples.
+    channels
+        Channels of `break_at` that are delayed.
+    break_at
+        Broken loop with a delay of a fraction of a sample.
+    step
+        One-sample map of the closed loop with a delay of t samples.
+    """
+
+    T: float
+    least: float
     channels: list[int]
+    break_at: Callable[[float], BrokenLoop]
+    step: Callable[[float], Array]
     _cuts: dict[float, tuple[BrokenLoop, Array]] = field(default_factory=dict)
-
-    @property
-    def T(self) -> float:
-        return self.loop.sample_time or 0.0
-
-    @property
-    def least(self) -> float:
-        """Delay of the loop itself, in samples."""
-        return self.loop.delay / self.T
-
-    def delays(self, t: float) -> Array:
-        """Delays (m,) [s] when those of the channels are t samples."""
-        delays = np.full(self.loop.B.shape[1], self.loop.delay)
-        delays[self.channels] = t * self.T
-        return delays
 
     def cut(self, fraction: float) -> tuple[BrokenLoop, Array]:
         """Loop with its channels delayed by a fraction of a sample, and its open matrix (N, N)."""
         if fraction not in self._cuts:
-            cut = break_loop(self.loop, self.delays(fraction))
+            cut = self.break_at(fraction)
             self._cuts[fraction] = cut, cut.opened(self.channels)
         return self._cuts[fraction]
+
+    def size(self, t: float) -> float:
+        """Return the number of states at a delay of t samples."""
+        return len(self.cut(0.0)[1]) + len(self.channels) * np.ceil(t)
 
     def loci(self, theta: float, fraction: float) -> ComplexArray:
         """Eigenvalues (k,) of the loop gain at exp(j theta) without whole samples of delay."""
@@ -112,13 +157,29 @@ class _Family:
 
     def unstable(self, t: float) -> bool:
         """Whether a multiplier lies outside the unit circle; assumed for large maps."""
-        size = len(self.loop.A) + len(self.channels) * np.ceil(t)
-        return bool(size > _LARGEST or self.multiplier(t) > 1)
+        return bool(self.size(t) > _LARGEST or self.multiplier(t) > 1)
 
     def multiplier(self, t: float) -> float:
         """Largest multiplier of one sample."""
-        step = sampled_loop(self.loop, self.T, self.delays(t))
-        return float(np.abs(np.linalg.eigvals(step)).max())
+        return float(np.abs(np.linalg.eigvals(self.step(t))).max())
+
+
+def _of_torques(loop: LinearLoop, channels: Sequence[int]) -> _Family:
+    """Return the loop over the delay of the torques of some channels."""
+    T = loop.sample_time or 0.0
+
+    def delays(t: float) -> Array:
+        every = np.full(loop.B.shape[1], loop.delay)
+        every[list(channels)] = t * T
+        return every
+
+    return _Family(
+        T=T,
+        least=loop.delay / T,
+        channels=list(channels),
+        break_at=lambda f: break_loop(loop, delays(f)),
+        step=lambda t: sampled_loop(loop, T, delays(t)),
+    )
 
 
 def _crossings(family: _Family, count: int) -> list[float]:
@@ -137,15 +198,20 @@ def _crossings(family: _Family, count: int) -> list[float]:
     return crossings
 
 
-def _per_sample(family: _Family) -> float:
-    """Points per sample that resolve the fastest mode that matters; see the module's docstring."""
-    loop, T = family.loop, family.T
+def _per_sample(loop: LinearLoop, rows: Array, by_tau: Array | None = None) -> float:
+    """Points per sample that resolve the fastest mode that matters; see the module's docstring.
+
+    `rows` (k, N) are of the channels: feedback, or the reading, which `by_tau` (m, 1) feeds back.
+    """
+    T = loop.sample_time or 0.0
+    B = loop.B if by_tau is None else loop.B @ by_tau
+    rows = np.hstack([rows, np.zeros((len(rows), len(loop.A) - rows.shape[1]))])
     values, right = np.linalg.eig(loop.A)
     left = np.linalg.pinv(right)
     with np.errstate(divide="ignore", invalid="ignore"):
         held = np.where(values == 0, T, (np.exp(values * T) - 1) / values)
-        seen = np.linalg.norm(loop.K[family.channels] @ right, axis=0)
-        moved = np.linalg.norm(left @ loop.B[:, family.channels], axis=1)
+        seen = np.linalg.norm(rows @ right, axis=0)
+        moved = np.linalg.norm(left @ B, axis=1)
         peak = seen * moved * np.abs(held) / np.abs(1 - np.abs(np.exp(values * T)))
     felt = np.nan_to_num(peak, nan=np.inf) > _FELT
     fastest = np.abs(np.imag(values))[felt].max(initial=0.0)
@@ -194,7 +260,7 @@ def _earlier(family: _Family, first: float, points: float) -> float:
     last = min(first * (1 - _ASIDE), family.least + 50.0)
     count = int(np.clip(np.ceil(points * (last - family.least)), *_CHECKED))
     checked = np.linspace(family.least, last, count + 1)[1:].tolist()
-    if len(family.loop.A) + len(family.channels) * np.ceil(last) > _LARGEST:
+    if family.size(last) > _LARGEST:
         return first
     before = family.least
     for t in checked:

@@ -38,6 +38,7 @@ from flexctl.simulation import (
     simulate,
     simulate_many,
 )
+from flexctl.verdict.friction import FrictionVerdict, judge_friction
 from flexctl.verdict.margins import StabilityMargins, stability_margins
 from flexctl.verdict.performance import (
     Effort,
@@ -51,6 +52,7 @@ from flexctl.verdict.performance import (
 )
 from flexctl.verdict.sampling_rate import smallest_sampling_rate
 from flexctl.verdict.stability import Stability, judge_stability
+from flexctl.verdict.stationary_noise import NoiseLevels, noise_levels
 
 _T = TypeVar("_T")
 TOLERANCE = Tolerance.of(1e-8)  # of a run; see Evaluation for the accuracy of its metrics
@@ -61,9 +63,11 @@ class Evaluation(Summary):
     """The verdict on one design; unavailable metrics are None; `failed` says why a design failed.
 
     A run in which the reference does not come to rest has no residual; `no_rest` says so. `rest` is
-    the final equilibrium of the closed loop, None for open loops. `not_computed` has the reason for
+    the final equilibrium of the closed loop, None for open loops; `friction` is None where no joint
+    has dry friction. `not_computed` has the reason for
     every metric that could not be computed while others could; `settle_within` is the tip error [m]
-    within which the design counts as settled.
+    within which the design counts as settled; `linear` is the loop about its final equilibrium;
+    `noise` is None where the design states none.
 
     Metrics of the run are accurate to about 1e-5 of their size, errors of tip and joints to 1e-7 m
     or rad if that is more: measured, not proven; see docs/theory/simulation.md.
@@ -92,11 +96,14 @@ class Evaluation(Summary):
     stiffness: StiffnessTolerance | None = None
     trajectory: Trajectory | None = field(default=None, repr=False)
     rest: FinalEquilibrium | None = None
+    friction: FrictionVerdict | None = None
     failed: str | None = None
     no_rest: str | None = None
     gains: Mapping[str, Any] = field(default_factory=dict, repr=False)
     not_computed: Mapping[str, str] = field(default_factory=dict)
     settle_within: float = 1e-4
+    linear: LinearLoop | None = field(default=None, repr=False)
+    noise: NoiseLevels | None = None
 
     def _facts(self) -> dict[str, Any]:
         tracking, residual, stability = self.tracking, self.residual, self.stability
@@ -203,6 +210,8 @@ def _evaluate(
     """Judge a loop whose run is made by `run`, which may raise as `simulate`."""
     assessment = _Assessment(loop=loop, facts=_facts(loop))
     poses = assessment.get("stability", lambda: linear_poses(loop))
+    if poses:
+        assessment = replace(assessment, facts=assessment.facts | {"linear": poses.final})
     equilibrium = None
     if not loop.controller.design.open_loop:
         equilibrium = describe_equilibrium(loop, poses.final.rest if poses else None)
@@ -338,13 +347,16 @@ def _linear(
     assessment: _Assessment, poses: LinearPoses | None, stability: Stability | None
 ) -> dict[str, Any]:
     """Compute the metrics of a linear loop; margins only for a stable one."""
-    sound = stability is not None and stability.stable is True
+    closed = not assessment.loop.controller.design.open_loop
+    sound = closed and stability is not None and stability.stable is True
     get, final = assessment.get, poses.final if poses and sound else None
     return {
         "margins": final and get("margins", lambda: stability_margins(final)),
         "min_sampling_rate": final
         and get("margins.min_sampling_rate", lambda: _sampling_rate(assessment.loop, final)),
         "stiffness": assessment.stiffness(poses),
+        "friction": final and get("friction", lambda: judge_friction(assessment.loop, final)),
+        "noise": final and get("noise", lambda: noise_levels(assessment.loop, final)),
     }
 
 
@@ -490,7 +502,9 @@ def _seen_in(
 def _what_limits(loop: ClosedLoop, saturated: Array) -> tuple[str, ...]:
     """Note for a run at its torque limits that linear results do not cover them."""
     names = ", ".join(np.array(loop.truth.joints)[saturated])
+    torques = all(link.command == "torque" for link in loop.truth.arm.links)
+    what = "torque limit" if torques else "actuator limit"
     return (
-        f"the run reaches the torque limit of {names}: eigenvalues and margins are those of the "
-        "loop within its limits and do not cover the time at a limit",
+        f"the run reaches the {what} of {names}: eigenvalues and margins are those of the loop "
+        "within its limits and do not cover the time at a limit",
     )

@@ -19,6 +19,7 @@ from flexctl.robustness import first_crossing
 from flexctl.verdict.broken_loop import BrokenLoop, GainCrossovers, break_loop, gain_crossovers
 from flexctl.verdict.delay_margin import continuous_delay, may_miss_bands, sampled_delay
 from flexctl.verdict.disk_margin import disk_margin
+from flexctl.verdict.sensitivity_peaks import sensitivity_peaks
 
 NO_LIMIT_DB = 60.0  # a thousandfold gain is limited by other effects
 
@@ -43,6 +44,14 @@ class StabilityMargins(Summary):
         [(2 - d)/(2 + d), (2 + d)/(2 - d)] or phases up to 2 atan(d/2), independently.
     disk_frequency
         Frequency at which the disk margin is smallest [rad/s].
+    sensitivity_peak, complementary_peak
+        Ms and Mt of all channels at once [-]: the largest singular values of S = (I + L)^-1 and of
+        T = I - S over all frequencies, L in N m and N. Of revolute and sliding joints together they
+        depend on these units.
+    sensitivity_frequency, complementary_frequency
+        Where they occur [rad/s].
+    joint_sensitivity_peak, joint_complementary_peak
+        The same of one channel, the others closed, (m,) [-]; of any units.
     sample_time
         Of the controller [s]; None if it is continuous.
     delay_may_be_less
@@ -65,6 +74,12 @@ class StabilityMargins(Summary):
     common_delay_seconds: float
     disk: float
     disk_frequency: float
+    sensitivity_peak: float
+    sensitivity_frequency: float
+    complementary_peak: float
+    complementary_frequency: float
+    joint_sensitivity_peak: Array
+    joint_complementary_peak: Array
     sample_time: float | None = None
     delay_may_be_less: bool = False
 
@@ -110,43 +125,55 @@ def stability_margins(loop: ClosedLoop | LinearLoop) -> StabilityMargins:
         final, weight = loop.controller.reference.final, loop.controller.final_second_loop_weight
         loop = linearise_loop(loop, final, weight)
     cut = break_loop(loop)
-    if not cut.decays:
-        raise ComputationError(
-            "margins: expected eigenvalues that all decay, got one that does not, or so slowly "
-            "beside the fastest that double precision cannot tell"
-        )
-    gains = np.array([_gain(cut, j) for j in range(cut.m)]).reshape(-1, 2)
+    require_decay(cut)
     sets = [[j] for j in range(cut.m)]
     if cut.m > 1 and loop.sample_time is None:
         sets.append(list(range(cut.m)))
     crossovers = gain_crossovers(cut, sets)
     delays = np.array([_delay(loop, [j], crossovers[j]) for j in range(cut.m)])
     disk, at = disk_margin(cut)
-    with np.errstate(divide="ignore"):
-        up, down = 20 * np.log10(gains[:, 1]), -20 * np.log10(gains[:, 0])
+    peaks = sensitivity_peaks(cut)
+    own = [peaks] if cut.m == 1 else [sensitivity_peaks(cut, [j]) for j in range(cut.m)]
+    up, down = np.array([gain_margins(cut, j) for j in range(cut.m)]).reshape(-1, 2).T
     return StabilityMargins(
         gain_up_db=up,
         gain_down_db=down,
-        phase_deg=np.array([_phase(crossing) for crossing in crossovers[: cut.m]]),
+        phase_deg=np.array([phase_margin(crossing) for crossing in crossovers[: cut.m]]),
         delay_seconds=delays,
         common_delay_seconds=(
             float(delays[0]) if cut.m == 1 else _delay(loop, list(range(cut.m)), crossovers[-1])
         ),
         disk=disk,
         disk_frequency=at,
+        sensitivity_peak=peaks.Ms,
+        sensitivity_frequency=peaks.Ms_frequency,
+        complementary_peak=peaks.Mt,
+        complementary_frequency=peaks.Mt_frequency,
+        joint_sensitivity_peak=np.array([one.Ms for one in own]),
+        joint_complementary_peak=np.array([one.Mt for one in own]),
         sample_time=loop.sample_time,
         delay_may_be_less=may_miss_bands(loop),
     )
 
 
-def _gain(cut: BrokenLoop, channel: int) -> tuple[float, float]:
-    """Factors of one channel's gain between which the loop is stable."""
+def require_decay(cut: BrokenLoop) -> None:
+    """Raise ComputationError where an eigenvalue of the closed loop does not decay."""
+    if not cut.decays:
+        raise ComputationError(
+            "margins: expected eigenvalues that all decay, got one that does not, or so slowly "
+            "beside the fastest that double precision cannot tell"
+        )
+
+
+def gain_margins(cut: BrokenLoop, channel: int) -> tuple[float, float]:
+    """Gain margins [dB] of one channel above and below 1, both >= 0."""
     one = np.eye(cut.m)[channel]
     below, above = (first_crossing(cut.gains.along(side * one)) for side in (-1.0, 1.0))
-    return max(1 - below, 0.0), 1 + above
+    with np.errstate(divide="ignore"):
+        return float(20 * np.log10(1 + above)), float(-20 * np.log10(max(1 - below, 0.0)))
 
 
-def _phase(crossovers: GainCrossovers) -> float:
+def phase_margin(crossovers: GainCrossovers) -> float:
     """Phase margin [deg] from the unit-gain frequencies of a channel."""
     return float(
         np.degrees(np.minimum(crossovers.lag, 2 * np.pi - crossovers.lag).min(initial=np.inf))

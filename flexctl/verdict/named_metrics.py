@@ -36,8 +36,8 @@ UNITS = {
     "residual.tip_error_max": "m",
     "residual.tip_error_end": "m",
     "residual.settling_time": "s",
-    "effort.peak": "N m or N",
-    "effort.rms": "N m or N",
+    "effort.peak": "N m, N, A or V",
+    "effort.rms": "N m, N, A or V",
     "effort.energy": "J",
     "effort.saturated_seconds": "s",
     "margins.gain_db": "dB",
@@ -45,21 +45,36 @@ UNITS = {
     "margins.delay_seconds": "s",
     "margins.common_delay_seconds": "s",
     "margins.disk": "-",
+    "margins.sensitivity_peak": "-",
+    "margins.complementary_peak": "-",
+    "margins.joint_sensitivity_peak": "-",
+    "margins.joint_complementary_peak": "-",
     "margins.min_sampling_rate": "Hz",
+    "noise.tip_rms": "m",
+    "noise.torque_rms": "N m or N",
     "stiffness.lemma.alpha_star": "-",
     "stiffness.exact.alpha_upper": "-",
     "stiffness.exact.alpha_lower": "-",
     "stiffness.exact.path_alpha_upper": "-",
     "stiffness.exact.path_alpha_lower": "-",
     "stiffness.exact.path_growth": "-",
+    "friction.stable": "",
+    "friction.amplitude": "rad or m",
+    "friction.sticking_offset": "m",
 }
 """All metrics, and their units."""
 
 MORE_IS_BETTER = frozenset(
     key
     for key in UNITS
-    if key in ("stability.min_damping_ratio", "stability.stable", "stiffness.lemma.alpha_star")
-    or (key.startswith("margins.") and key != "margins.min_sampling_rate")
+    if key
+    in (
+        "stability.min_damping_ratio",
+        "stability.stable",
+        "stiffness.lemma.alpha_star",
+        "friction.stable",
+    )
+    or (key.startswith("margins.") and key != "margins.min_sampling_rate" and "peak" not in key)
     or key.endswith("alpha_upper")
 )
 """Metrics of which more is better; of the others less."""

@@ -9,11 +9,13 @@ from flexctl.loop import ClosedLoop, LinearPoses, linear_poses
 from flexctl.robustness import judge_stiffness
 from flexctl.simulation import Trajectory
 from flexctl.verdict.evaluation import Evaluation
+from flexctl.verdict.friction import judge_friction
 from flexctl.verdict.margins import stability_margins
 from flexctl.verdict.named_metrics import Metric, metrics
 from flexctl.verdict.performance import find_no_rest, judge_effort, judge_residual, judge_tracking
 from flexctl.verdict.sampling_rate import smallest_sampling_rate
 from flexctl.verdict.stability import judge_stability
+from flexctl.verdict.stationary_noise import noise_levels
 
 OF_RUNS = ("tracking.", "residual.", "effort.")
 """How names of metrics of a run begin."""
@@ -41,6 +43,10 @@ def linear_poses_metrics(loop: ClosedLoop, keys: Sequence[str]) -> dict[str, Met
     parts: dict[str, Any] = {"stability": judge_stability(loop, poses, ())}
     if parts["stability"].stable is True:
         parts |= _margins(poses, keys)
+        if any(key.startswith("friction.") for key in keys):
+            parts["friction"] = judge_friction(loop, poses.final)
+        if any(key.startswith("noise.") for key in keys):
+            parts["noise"] = noise_levels(loop, poses.final)
     if any(key.startswith("stiffness.") for key in keys):
         parts["stiffness"] = judge_stiffness(loop, poses)
     found = metrics(_only(loop, **parts))

@@ -40,14 +40,15 @@ class Residual:
 class Effort:
     """Torques: peak and rms (m,) [N m or N], seconds at the limit (m,), and energy [J].
 
-    The energy is the integral of the sum of |tau_j v_j| over the run, v_j the rate of the driven
-    coordinate.
+    Of motors peak and rms are those of their commands [A or V]. The energy is the integral of the
+    sum of |torque_j v_j| over the run, v_j the rate of the driven coordinate: mechanical work.
     """
 
     peak: Array
     rms: Array
     energy: float
     saturated_seconds: Array
+    units: tuple[str, ...] = ()  # of peak and rms, by joint
 
 
 def find_no_rest(controller: Controller) -> str | None:
@@ -106,12 +107,13 @@ def _crossing(t: Array, error: Array, k: int, band: float) -> float:
 
 def judge_effort(run: Trajectory) -> Effort:
     """Judge the torques of a whole run."""
-    power = np.abs(run.tau * run.v[list(run.drives)]).sum(axis=0)
+    power = np.abs(run.torque * run.v[list(run.drives)]).sum(axis=0)
     return Effort(
         peak=np.abs(run.tau).max(axis=1),
         rms=np.array([_rms(row, run.t) for row in run.tau]),
         energy=float(np.trapezoid(power, run.t)),
         saturated_seconds=run.saturated,
+        units=run.command_units,
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from flexctl.robustness import StiffnessTolerance
 from flexctl.verdict.evaluation import Evaluation
+from flexctl.verdict.friction import FrictionVerdict
 from flexctl.verdict.margins import StabilityMargins
 from flexctl.verdict.stability import Stability
 
@@ -28,7 +29,8 @@ class Reason:
 
     Codes: ``open-loop``, ``marginal``, ``undamped``, ``no-rest-at-poses``, ``unstable-at-pose``,
     ``spillover``, ``no-rest-on-finer-truth``, ``thin-margins``, ``delay-is-upper-bound``,
-    ``stiffness``, ``not-computed``.
+    ``stiffness``, ``friction-vibrates``, ``friction-stuck``, ``friction-slides``, ``hunts``,
+    ``sticks``, ``not-computed``.
     """
 
     code: str
@@ -43,6 +45,7 @@ def find_reasons(e: Evaluation) -> tuple[Reason, ...]:
         *_finer_truths(e),
         *(_margins(e.margins) if e.margins else ()),
         *(_stiffness(e.stiffness) if e.stiffness else ()),
+        *(_friction(e.friction, e.settle_within) if e.friction else ()),
         *not_computed(e),
     )
 
@@ -126,6 +129,29 @@ def _margins(m: StabilityMargins) -> list[Reason]:
         thin["disk"] = {"value": m.disk}
     reasons = [Reason(code="thin-margins", facts=thin)] if thin else []
     return [*reasons, *([Reason(code="delay-is-upper-bound")] if m.delay_may_be_less else [])]
+
+
+def _friction(f: FrictionVerdict, settle_within: float) -> list[Reason]:
+    """Dampers with which the loop is unstable, and what friction at rest does to it."""
+    reasons = []
+    vibrating = max(f.dampers, key=lambda own: own.amplitude)
+    if vibrating.amplitude:
+        facts = {"joint": vibrating.joint, "sliding": vibrating.sliding}
+        facts |= {"amplitude": vibrating.amplitude, "frequency": vibrating.frequency}
+        reasons.append(Reason(code="friction-vibrates", facts=facts))
+    kinds = {
+        "friction-stuck": [own.joint for own in f.dampers if own.stuck is False],
+        "friction-slides": [own.joint for own in f.dampers if not own.slides],
+    }
+    for code, joints in kinds.items():
+        if joints:
+            known = [joint for joint in joints if joint is not None]
+            reasons.append(Reason(code=code, facts={"joints": known}))
+    if f.hunts:
+        reasons.append(Reason(code="hunts"))
+    elif f.sticking_offset is not None and f.sticking_offset > settle_within:
+        reasons.append(Reason(code="sticks", facts={"offset": f.sticking_offset}))
+    return reasons
 
 
 def _stiffness(s: StiffnessTolerance) -> list[Reason]:

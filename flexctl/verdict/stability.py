@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,6 +44,9 @@ class Stability(Summary):
     settles_at_order
         First of `orders` from which on the verdict is constant and the abscissa changes by less
         than 1 %.
+    design_abscissa
+        Spectral abscissa at the final pose on the design plant [1/s] of a loop that is unstable on
+        the truth; NaN otherwise, or without an equilibrium there.
     """
 
     poles: ComplexArray
@@ -53,6 +56,12 @@ class Stability(Summary):
     orders: tuple[int, ...]
     abscissae: tuple[float, ...]
     settles_at_order: int | None
+    design_abscissa: float = np.nan
+
+    @property
+    def spills_over(self) -> bool:
+        """Whether the loop is stable on the design plant and unstable on the truth."""
+        return self.stable is False and self.design_abscissa < 0
 
     @property
     def spectral_abscissa(self) -> float:
@@ -71,9 +80,11 @@ def judge_stability(loop: ClosedLoop, poses: LinearPoses, others: Sequence[Plant
     steps = [_at_order(loop.controller, plant) for plant in others]
     own = (loop.truth.basis.order, spectral_abscissa(final.poles), judge_poles(final.poles))
     ladder = sorted([*steps, own], key=lambda step: step[0])
+    design = replace(loop.controller.plant, interpreted=True)
     return Stability(
         poles=final.poles,
-        stable=judge_poles(final.poles),
+        stable=own[2],
+        design_abscissa=_at_order(loop.controller, design)[1] if own[2] is False else np.nan,
         path_t=poses.times,
         path_abscissa=np.array([np.nan if rate is None else rate for rate in rates]),
         orders=tuple(step[0] for step in ladder),

@@ -22,6 +22,7 @@ from flexctl import __version__
 from flexctl.errors import FlexctlError, FlexctlWarning, InputError
 from flexctl.view.interrupts import heard, signalled
 from flexctl.view.options import (
+    BodeOptions,
     CliOptions,
     CompareOptions,
     CountOptions,
@@ -72,6 +73,7 @@ _COMMANDS = {  # function of flexctl.view.commands, its options, the arguments a
         (_MODEL, click.Argument(["designs"], nargs=-1, required=True)),
     ),
     "tune": ("tuning.tune_design", TuneOptions, (_MODEL, _DESIGN)),
+    "bode": ("frequency.draw_bode", BodeOptions, (_MODEL, _DESIGN)),
     "separation": ("separation.separate", SeparationOptions, (_MODEL, _DESIGN)),
     "margin": ("margin.measure_margin", MarginOptions, (_MODEL, _DESIGN)),
     "track": ("loci.track_design", TrackOptions, (_MODEL, _DESIGN)),

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from flexctl.model import Arm
+from flexctl.model import Arm, command_units, torque_units
 from flexctl.verdict import NO_LIMIT_DB
-from flexctl.view.signals import joint_units, torque_units
+from flexctl.view.signals import joint_units
 from flexctl.view.words.numbers import GROWN
 
 Evaluation = Mapping[str, Any]
@@ -37,9 +37,10 @@ class Row:
 
 @dataclass(frozen=True)
 class _Merit:
-    """Where a figure is found, in which unit ({joint}, {torque}: the arm's), and which is best.
+    """Where a figure is found, in which unit, and which is best.
 
-    `missing` stands for a figure that a design has not, although it has the part `of` the verdict.
+    {joint}, {torque} and {command} are units of the arm. `missing` stands for a figure that a
+    design has not, although it has the part `of` the verdict.
     """
 
     read: Reader
@@ -139,6 +140,10 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
             _Merit(_offset("offset"), "{joint}"),
             "joint by joint, at rest minus reference",
         ),
+        "tip offset that friction may hold": (
+            _Merit(_at("friction.sticking_offset"), "mm", min, optional=True),
+            "largest distance of the tip from its reference where static friction holds the arm",
+        ),
         "holding torques": (
             _Merit(_at("rest.holding_torque"), "{torque}"),
             "joint by joint, at rest; a limit is the largest torque of the actuator",
@@ -163,15 +168,15 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
         ),
     },
     "Effort": {
-        "peak torques": (
-            _Merit(_at("effort.peak"), "{torque}"),
+        "peak {commands}": (
+            _Merit(_at("effort.peak"), "{command}"),
             "joint by joint, over the whole run",
         ),
         "energy": (
             _Merit(_at("effort.energy"), "J", min),
             "integral of |torque x rate|",
         ),
-        "at the torque limit": (
+        "at the {limit}": (
             _Merit(_at("effort.saturated_seconds", _largest), "s"),
             "time spent there, of the joint that is there longest",
         ),
@@ -210,6 +215,13 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
             "order from which on a finer truth changes the eigenvalue by less than 1 %",
         ),
     },
+    "Friction": {
+        "vibrations grow up to": (
+            _Merit(_at("friction.amplitude"), "{joint}", min, optional=True),
+            "amplitude of a joint up to which friction lets vibrations grow, by its describing "
+            "function; 0: no damper makes the loop unstable",
+        ),
+    },
     "Margins at the actuators (worst joint)": {
         "gain": (
             _Merit(_at("margins.gain_db", _smallest), "dB", max, endless=NO_LIMIT_DB),
@@ -231,9 +243,27 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
             _Merit(_at("margins.disk"), "", max),
             "gain and phase together, all joints independently; 2 is ideal, 0 unstable",
         ),
+        "sensitivity peak": (
+            _Merit(_at("margins.joint_sensitivity_peak", max), "", min),
+            "Ms, largest |1/(1 + L)|: how much the loop amplifies a disturbance; below 2 is usual",
+        ),
+        "peak of complementary sensitivity": (
+            _Merit(_at("margins.joint_complementary_peak", max), "", min),
+            "Mt, largest |L/(1 + L)|: errors of a torque below 1/Mt of it are tolerated",
+        ),
         "smallest sampling rate": (
             _Merit(_at("margins.min_sampling_rate"), "Hz", min),
             "at which the sampled and held law is still stable",
+        ),
+    },
+    "At rest, by the noise that the design states": {
+        "tip, rms": (
+            _Merit(_at("noise.tip_rms"), "mm", min, optional=True),
+            "root mean square distance of the tip from its mean, by the linear loop",
+        ),
+        "torques, rms": (
+            _Merit(_at("noise.torque_rms"), "{torque}", optional=True),
+            "joint by joint, by the linear loop",
         ),
     },
     "Stiffness overestimate tolerated": {
@@ -309,18 +339,31 @@ def metric_rows(evaluations: Sequence[Evaluation], arm: Arm) -> list[Row]:
     units = {
         "joint": ", ".join(dict.fromkeys(f"m{unit}" for unit in joint_units(arm))),
         "torque": ", ".join(dict.fromkeys(torque_units(arm))),
+        "command": ", ".join(dict.fromkeys(command_units(arm))),
+    }
+    torques = all(link.command == "torque" for link in arm.links)
+    words = {
+        "commands": "torques" if torques else "commands",
+        "limit": "torque limit" if torques else "limit",
+    }
+    shown = {
+        group: [
+            (label, merit, meaning)
+            for label, (merit, meaning) in rows.items()
+            if not merit.optional or any(merit.read(e) is not None for e in evaluations)
+        ]
+        for group, rows in _ROWS.items()
     }
     return [
         Row(
-            label=label,
+            label=label.format(**words),
             unit=merit.unit.format(**units),
             cells=_cells(merit, evaluations),
             meaning=meaning,
             group="" if k else group,
         )
-        for group, rows in _ROWS.items()
-        for k, (label, (merit, meaning)) in enumerate(rows.items())
-        if not merit.optional or any(merit.read(e) is not None for e in evaluations)
+        for group, rows in shown.items()
+        for k, (label, merit, meaning) in enumerate(rows)
     ]
 
 

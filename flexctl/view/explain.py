@@ -21,7 +21,7 @@ from flexctl.search import (
     Tuning,
 )
 from flexctl.simulation import Trajectory
-from flexctl.verdict import Comparison, Evaluation, StabilityMargins
+from flexctl.verdict import Comparison, Evaluation, LoopResponses, StabilityMargins
 from flexctl.view.to_json import writer_of
 from flexctl.view.words import parts
 from flexctl.view.words.loci import loci_words
@@ -31,6 +31,7 @@ from flexctl.view.words.margins import (
     stability_margin_words,
     time_scale_words,
 )
+from flexctl.view.words.responses import responses_words
 from flexctl.view.words.scatter import scatter_words
 from flexctl.view.words.sweep import sweep_words
 from flexctl.view.words.synthesis import stabilisation_words, structure_words, synthesis_words
@@ -75,6 +76,7 @@ _WORDS: dict[type, Callable[[Any], str]] = {
     Evaluation: evaluation_words,
     LinearLoop: parts.linear_loop_words,
     LinearPlant: parts.linear_plant_words,
+    LoopResponses: responses_words,
     Plant: parts.plant_words,
     StabilityMargins: stability_margin_words,
     StiffnessMargin: margin_words,

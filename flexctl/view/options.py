@@ -357,6 +357,39 @@ class TuneOptions(VariedOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class BodeOptions(LoopOptions):
+    """Draw frequency responses of DESIGN's loop around MODEL, at its actuators and sensors."""
+
+    pose: str = _option(
+        "--pose",
+        "NAME=VALUE,...",
+        "Joint variables to judge at instead of the final pose.",
+        default="",
+    )
+    path: int = _option(
+        "--path",
+        "N",
+        "Poses along the motion at which neglected modes are judged too.",
+        type=click.IntRange(min=0, max=1000),
+        default=0,
+        show_default=True,
+    )
+    kind: Literal["bode", "nyquist", "nichols", "sensitivity"] = _option(
+        "--kind",
+        None,
+        "What --plot draws.",
+        default="bode",
+        show_default=True,
+    )
+    channel: tuple[str, ...] = _several(
+        "--channel",
+        "NAME",
+        "What --plot breaks the loop at: actuators (default), sensors, or one such as tau_joint1 "
+        "or joint1_rate (repeatable).",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class SeparationOptions(LoopOptions):
     """Find how soft MODEL may be before the composite DESIGN destabilises it."""
 

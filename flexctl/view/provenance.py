@@ -19,7 +19,18 @@ from flexctl.model import Arm, BasisChoice, Design, load_model, read_text
 from flexctl.records import plain
 from flexctl.simulation import Tolerance
 
-_HOW_SHOWN = {"json", "out", "plot", "all", "report", "animate", "require", "debug"}
+_HOW_SHOWN = {
+    "json",
+    "out",
+    "plot",
+    "all",
+    "report",
+    "animate",
+    "require",
+    "debug",
+    "kind",
+    "channel",
+}
 Provenance = Callable[[], dict[str, Any]]
 
 

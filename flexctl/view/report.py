@@ -25,6 +25,7 @@ from flexctl.view.figures.curves import (
     plot_wind_up,
 )
 from flexctl.view.figures.eigenvalues import plot_orders, plot_path, plot_poles
+from flexctl.view.figures.loop_gains import actuator_responses, plot_loop_gains
 from flexctl.view.figures.pages import add_legend, in_order, make_curves
 from flexctl.view.figures.style import Canvas, Look, new_figure, split, styled, to_data_url
 from flexctl.view.figures.sweep import plot_sweep
@@ -128,6 +129,10 @@ def _images(
         images["margins"] = _image(
             (10.0, high), lambda part: plot_margins(part, evaluations, faces)
         )
+        if found := actuator_responses(evaluations):
+            images["loop gains"] = _image(
+                (10.0, 5.2), lambda part: plot_loop_gains(part, found, faces)
+            )
         images["path"] = _image(
             (10.0, 3.6), lambda part: _path_and_orders(part, evaluations, faces)
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.model import TWIST, Arm
+from flexctl.model import TWIST, Arm, command_units, torque_units
 from flexctl.simulation import Trajectory
 
 if TYPE_CHECKING:
@@ -22,11 +22,6 @@ AXES = ("x", "y", "z")
 def joint_units(arm: Arm) -> tuple[str, ...]:
     """Return the unit of every joint variable: rad, or m where the joint slides."""
     return tuple("m" if link.joint == "prismatic" else "rad" for link in arm.links)
-
-
-def torque_units(arm: Arm) -> tuple[str, ...]:
-    """Return the unit of every actuator's torque or force."""
-    return tuple("N" if link.joint == "prismatic" else "N m" for link in arm.links)
 
 
 def coordinate_units(arm: Arm, coordinates: tuple[str, ...]) -> tuple[str, ...]:
@@ -81,7 +76,7 @@ def to_dataset(run: Trajectory, arm: Arm, attributes: dict[str, Any]) -> xr.Data
 
     Dimensions: t (N,), coordinate (n,), joint (m,), axis (3,), line, flexible_joint if there are
     any.  Where the entries of a signal differ in unit, `coordinate_unit`, `joint_unit`,
-    `torque_unit`, `line_unit` and `flexible_joint_unit` give each its own.
+    `torque_unit`, `command_unit`, `line_unit` and `flexible_joint_unit` give each its own.
     """
     import xarray as xr
 
@@ -95,6 +90,7 @@ def to_dataset(run: Trajectory, arm: Arm, attributes: dict[str, Any]) -> xr.Data
         "coordinate_unit": ("coordinate", list(coordinate_units(arm, run.coordinates))),
         "joint_unit": ("joint", list(joint_units(arm))),
         "torque_unit": ("joint", list(torque_units(arm))),
+        "command_unit": ("joint", list(command_units(arm))),
         "line_unit": ("line", list(line_units(lines))),
     }
     kept = attributes | {"integrator": run.integrator, "steps": run.steps}
@@ -125,7 +121,8 @@ def _variables(run: Trajectory, lines: tuple[str, ...]) -> dict[str, Any]:
         "q": _signal(run.q, "coordinate_unit", "coordinates", "coordinate"),
         "v": _signal(run.v, "coordinate_unit/s", "rates", "coordinate"),
         "a": _signal(run.a, "coordinate_unit/s^2", "accelerations", "coordinate"),
-        "tau": _signal(run.tau, "torque_unit", "actuator torques or forces", "joint"),
+        "tau": _signal(run.tau, "command_unit", "torques, forces or commands of motors", "joint"),
+        "torque": _signal(run.torque, "torque_unit", "actuator torques or forces", "joint"),
         "tip": _signal(run.tip, "m", "tip in the base frame", "axis"),
         **(of_reference if run.tracks else {}),
         "deflection": _signal(deflection, "line_unit", "at the line's end", "line"),
@@ -175,7 +172,10 @@ def _columns(run: Trajectory) -> Iterator[tuple[str, Array]]:
     if run.tracks:
         groups.append(("desired", run.joints, run.desired))
         groups.append(("error", run.joints, run.joint_error))
-    for suffix, names, rows in (*groups, ("torque", run.joints, run.tau)):
+    groups.append(("torque", run.joints, run.torque))
+    if set(run.command_units) & {"A", "V"}:
+        groups.append(("command", run.joints, run.tau))
+    for suffix, names, rows in groups:
         for name, row in zip(names, rows, strict=True):
             yield f"{name}.{suffix}", row
     for axis, row, expected in zip(AXES, run.tip, run.desired_tip, strict=True):

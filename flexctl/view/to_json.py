@@ -22,7 +22,7 @@ from flexctl.search import (
     Tuning,
 )
 from flexctl.simulation import Trajectory
-from flexctl.verdict import Comparison, Evaluation, StabilityMargins
+from flexctl.verdict import Comparison, Evaluation, LoopResponses, StabilityMargins
 from flexctl.view.json.evaluation import comparison_json, evaluation_json, stability_margins_json
 from flexctl.view.json.inspection import inspection_json
 from flexctl.view.json.loci import loci_json
@@ -36,6 +36,7 @@ from flexctl.view.json.loop import (
     trajectory_json,
 )
 from flexctl.view.json.margins import certificate_json, margin_json, time_scale_json
+from flexctl.view.json.responses import responses_json
 from flexctl.view.json.scatter import scatter_json
 from flexctl.view.json.sweep import sweep_json
 from flexctl.view.json.synthesis import stabilisation_json, structure_json, synthesis_json
@@ -101,6 +102,7 @@ _WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     Inspection: inspection_json,
     LinearLoop: linear_loop_json,
     LinearPlant: linear_plant_json,
+    LoopResponses: responses_json,
     Operations: _operations_json,
     Plant: plant_json,
     StabilityMargins: stability_margins_json,

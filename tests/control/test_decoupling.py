@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flexctl.control.controller import design_controller
-from flexctl.control.decoupling import _require_stable_joints
+from flexctl.control.decoupling import require_stable_joints
 from flexctl.errors import DesignError, InputError
 from flexctl.model.design import Design
 from flexctl.plant.equilibrium import find_equilibrium
@@ -210,9 +210,9 @@ def test_the_second_loop_and_its_integral_rest_in_the_nominal_sag(error):
 def test_the_joint_whose_integral_is_farthest_beyond_its_limit_is_named(Gi, joint):
     Gp, Gv = np.array([100.0, 60.0, 40.0]), np.array([20.0, 10.0, 30.0])
     if joint is None:
-        return _require_stable_joints(Gp, Gv, np.array(Gi))
+        return require_stable_joints(Gp, Gv, np.array(Gi))
     with pytest.raises(DesignError) as error:
-        _require_stable_joints(Gp, Gv, np.array(Gi))
+        require_stable_joints(Gp, Gv, np.array(Gi))
     limit, own = Gp[joint - 1] * Gv[joint - 1], Gi[joint - 1]
     assert all(part in str(error.value) for part in (f"joint{joint}", f"{limit:g}", f"{own:g}"))
     return None

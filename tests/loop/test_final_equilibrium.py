@@ -16,7 +16,7 @@ from flexctl.plant.plant import assemble_plant
 FINAL = np.array([0.5, 0.7])
 
 
-def polar(limit=(20.0, 9.0), truth=None):
+def polar(limit=(20.0, 9.0), truth=None, per_command=(1.0, 1.0)):
     """A loop of a joint that turns and one that slides, as far as it is asked for its rest."""
 
     def tip(q):
@@ -25,10 +25,11 @@ def polar(limit=(20.0, 9.0), truth=None):
     own = SimpleNamespace(
         m=2, joints=("joint1", "joint2"), tip=tip,
         bodies=(SimpleNamespace(sliding=False), SimpleNamespace(sliding=True)),
+        torque_per_command=np.array(per_command),
     )  # fmt: skip
     controller = SimpleNamespace(reference=SimpleNamespace(final=FINAL))
     loop: Any = SimpleNamespace(
-        truth=truth or own, controller=controller, torque_limit=np.array(limit)
+        truth=truth or own, controller=controller, holding_limit=np.array(limit)
     )
     return loop
 
@@ -55,6 +56,14 @@ def test_a_rest_is_described_against_its_reference_and_limits():
     assert found.falls is False
     assert found.elsewhere is None
     assert module.describe_equilibrium(polar(), at([0.43, 0.76], falls=True)).falls
+
+
+def test_commands_of_motors_hold_by_their_torques():
+    found = module.describe_equilibrium(polar(per_command=(2.5, 0.1)), at([0.5, 0.7], [8.0, -41.0]))
+
+    np.testing.assert_allclose(found.holding_torque, [20.0, -4.1], rtol=1e-15)
+    assert found.limit.tolist() == [20.0, 9.0]
+    assert found.holds
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,17 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 from flexctl.loop.linear import sampled_loop
 from flexctl.verdict import delay_margin as module
 from flexctl.verdict.broken_loop import GainCrossovers
-from flexctl.verdict.delay_margin import continuous_delay, may_miss_bands, sampled_delay
+from flexctl.verdict.delay_margin import (
+    continuous_delay,
+    may_miss_bands,
+    reading_delay,
+    sampled_delay,
+)
 
 T = 0.1
 
@@ -115,7 +121,7 @@ def test_what_the_grid_of_fractions_misses_the_multipliers_tell(make, monkeypatc
 
 
 def test_of_a_delay_of_many_samples_the_crossing_is_taken_for_granted(make, monkeypatch):
-    family = module._Family(loop=rigid(make), channels=[0])
+    family = module._of_torques(rigid(make), [0])
     assert not family.unstable(0.1)
     assert family.unstable(9.7)
     monkeypatch.setattr(module._Family, "multiplier", lambda _self, _t: 0.5)
@@ -125,7 +131,7 @@ def test_of_a_delay_of_many_samples_the_crossing_is_taken_for_granted(make, monk
 @pytest.mark.parametrize(("largest", "found"), [(80, 40.0), (100, 10.0)])
 def test_maps_that_are_too_large_are_not_looked_at_on_the_way(make, monkeypatch, largest, found):
     # 6 states and, at 40 samples of delay, 2 times 40 torques on their way
-    family = module._Family(loop=coupled(make), channels=[0, 1])
+    family = module._of_torques(coupled(make), [0, 1])
     monkeypatch.setattr(module, "_LARGEST", largest)
     monkeypatch.setattr(module._Family, "multiplier", lambda _self, t: 0.5 if t < 10 else 2.0)
     assert module._earlier(family, 40.0, 4.0) == pytest.approx(found, rel=1e-6)
@@ -163,3 +169,86 @@ def test_only_modes_that_a_sampled_loop_feels_hide_bands(make):
     assert not may_miss_bands(whole)
     continuous = make["linear"]([[1]], [[0]], [[1e8]], [[-4]], [[-3]])
     assert not may_miss_bands(continuous)
+
+
+def with_a_late_reading(loop, j, delay):
+    """Largest multiplier when reading j is late, from the state of the arm at every sample before.
+
+    States are x, z and torques of so many samples as the delays span.
+    """
+    A, B, period = loop.plant.A_state, loop.plant.B_state, loop.sample_time
+    n, m, n_z = len(A), B.shape[1], len(loop.F)
+    kept = int(delay // period) + 2 + int(loop.delay // period) + 1
+    size = n * kept + n_z + m * kept
+
+    def held(time):
+        pair = np.zeros((n + m, n + m))
+        pair[:n, :n], pair[:n, n:] = A * time, B * time
+        step = scipy.linalg.expm(pair)
+        return step[:n, :n], step[:n, n:]
+
+    def state_after(samples, time):
+        """Rows of the state at `time` after the sample so many samples ago."""
+        rows = np.zeros((n, size))
+        whole, part = divmod(loop.delay, period)
+        start = n * samples
+        torques = n * kept + n_z + m * (samples + int(whole) - 1)  # of the sample that acts last
+        old = min(part, time)
+        (first, older), (second, newer) = held(old), held(time - old)
+        rows[:, start : start + n] = second @ first
+        rows[:, torques : torques + m] += newer
+        rows[:, torques + m : torques + 2 * m] += second @ older
+        return rows
+
+    read = loop.signals
+    late = int(delay // period)
+    f = delay - late * period
+    seen = np.hstack([read.C, np.zeros((len(read.C), size - n))])
+    if f:
+        seen[j] = read.C[j] @ state_after(late + 1, period - f)
+    else:
+        seen[j] = 0.0
+        seen[j, n * late : n * (late + 1)] = read.C[j]
+    torque = read.by_tau @ seen
+    torque[:, n * kept : n * kept + n_z] += loop.integral_gain
+    step = np.zeros((size, size))
+    step[n : n * kept, : n * (kept - 1)] = np.eye(n * (kept - 1))
+    law = slice(n * kept, n * kept + n_z)
+    step[law] = period * read.by_z @ seen
+    step[law, law] += np.eye(n_z) + period * loop.F
+    first = n * kept + n_z
+    step[first : first + m] = torque
+    step[first + m :, first:-m] = np.eye(m * (kept - 1))
+    # the state of the next sample, by torques of which the newest is the one asked for now
+    whole, part = divmod(loop.delay, period)
+    old = part
+    (before, older), (after, newer) = held(old), held(period - old)
+    step[:n, :n] = after @ before
+    for share, at in ((newer, int(whole)), (after @ older, int(whole) + 1)):
+        if at == 0:
+            step[:n] += share @ torque
+        else:
+            step[:n, first + m * (at - 1) : first + m * at] += share
+    return np.abs(np.linalg.eigvals(step)).max()
+
+
+READINGS = {
+    "rigid": rigid,
+    "late": lambda make: rigid(make, delay=1.4 * T),
+    "coupled": coupled,
+    "ringing": lambda make: ringing(make, 12.0),
+}
+
+
+@pytest.mark.parametrize("name", READINGS)
+@pytest.mark.parametrize("j", [0, 1])
+def test_a_reading_may_be_as_late_as_a_multiplier_says(make, name, j):
+    loop = READINGS[name](make)
+    found = reading_delay(loop, j)
+    if not np.isfinite(found):
+        assert with_a_late_reading(loop, j, 30.3 * T) < 1
+        return
+    assert with_a_late_reading(loop, j, 0.999 * found) < 1
+    assert with_a_late_reading(loop, j, 1.001 * found) > 1
+    before = np.linspace(0.0, 0.999 * found, 40)
+    assert all(with_a_late_reading(loop, j, x) < 1 for x in before)

@@ -157,7 +157,8 @@ def test_torques_are_no_motion_to_judge_by():
     ],
 )
 def test_joints_at_their_limit_are_named(saturated, named, unnamed):
-    loop = SimpleNamespace(truth=SimpleNamespace(joints=("joint1", "joint2", "joint3")))
+    arm = SimpleNamespace(links=())
+    loop = SimpleNamespace(truth=SimpleNamespace(arm=arm, joints=("joint1", "joint2", "joint3")))
     (words,) = module._what_limits(loop, np.array(saturated))
 
     assert all(name in words for name in named)
@@ -203,7 +204,8 @@ def judged(monkeypatch):
             monkeypatch.setattr(module, name, does)
         reference = SimpleNamespace(torque=None)
         design = SimpleNamespace(open_loop=open_loop, reference=reference, label="design")
-        truth = SimpleNamespace(joints=("joint1", "joint2"), m=2)
+        arm = SimpleNamespace(links=())
+        truth = SimpleNamespace(arm=arm, joints=("joint1", "joint2"), m=2)
         controller = SimpleNamespace(design=design, external=None, final_second_loop_weight=0.0)
         loop = SimpleNamespace(controller=controller, truth=truth)
         return module.evaluate(loop, others=others)

@@ -31,14 +31,14 @@ def run_of(t, tau, v, q=None, desired=None, tip=None, desired_tip=None, rest_tip
         kinetic=nothing, strain=nothing, potential=nothing, supplied=nothing, dissipated=nothing
     )
     values = dict(
-        t=t, q=np.zeros((n, N)) if q is None else q, v=v, a=np.zeros((n, N)), tau=tau,
+        t=t, q=np.zeros((n, N)) if q is None else q, v=v, a=np.zeros((n, N)), tau=tau, torque=tau,
         z=np.zeros((0, N)), desired=np.zeros((m, N)) if desired is None else desired,
         desired_rate=np.zeros((m, N)), tip=np.zeros((3, N)) if tip is None else tip,
         desired_tip=np.zeros((3, N)) if desired_tip is None else desired_tip,
         rest_tip=np.array(rest_tip, float), deflection={}, slope={}, energy=account,
         coordinates=tuple(f"x{k}" for k in range(n)), joints=tuple(f"j{k}" for k in range(m)),
-        drives=tuple(range(m)), saturated=np.zeros(m), steps=1, rejected=0, evaluations=1,
-        wall_seconds=0.0, integrator="explicit", assumptions=(),
+        drives=tuple(range(m)), command_units=m * ("N m",), saturated=np.zeros(m),
+        steps=1, rejected=0, evaluations=1, wall_seconds=0.0, integrator="explicit", assumptions=(),
     )  # fmt: skip
     return Trajectory(**(values | more))
 

@@ -49,6 +49,8 @@ QUANTITIES = [
     quantity("margins.delay_seconds", {"ms"}, max, of=min, word="delay"),
     quantity("margins.common_delay_seconds", {"ms"}, max, word="together"),
     quantity("margins.disk", {""}, max, word="disk"),
+    quantity("margins.joint_sensitivity_peak", {""}, min, of=max, word="sensitivity peak"),
+    quantity("margins.joint_complementary_peak", {""}, min, of=max, word="complementary"),
     quantity("margins.min_sampling_rate", {"Hz"}, min, word="sampling"),
     quantity("stiffness.exact.alpha_upper", {"%"}, max),
     quantity("stiffness.exact.path_alpha_upper", {"%"}, max),
@@ -96,6 +98,8 @@ def evaluation(name, k):
             "delay_seconds": [0.00452 * k, 0.00361 * k, 0.00284 * k], "disk": 0.445 * k,
             "common_delay_seconds": 0.00197 * k,
             "disk_frequency": 31.9 * k, "min_sampling_rate": 161.0 * k,
+            "joint_sensitivity_peak": [1.43 * k, 1.92 * k, 1.27 * k],
+            "joint_complementary_peak": [1.17 * k, 1.38 * k, 1.06 * k],
         },
         "stiffness": {
             "exact": {

@@ -107,6 +107,13 @@ RECORDS = {
         "LinearPlant(q0=[0. 0. 0.], tau0=[0.], M=array (3, 3)",
         "6 states: 1 rigid-body motion, first natural frequency 26.69 rad/s",
     ),
+    "LoopResponses": (
+        lambda: flexctl.frequency_response(make_loop()),
+        "LoopResponses(design=hub-pd, model=single-link-hub, channels=('tau.joint1', 'joint1', "
+        "'joint1.rate'), Ms=1.039",
+        "Broken at the actuators, torque of joint1: no limit of the gain, 67.2 deg, disk 1.27, "
+        "sensitivity peak Ms = 1.04 at ",
+    ),
     "Plant": (
         lambda: make_controller().plant,
         "Plant(single-link-hub, 2 modes, n=3, m=1)",

@@ -36,6 +36,7 @@ def test_the_answer_has_the_keys_of_the_contract(simulate):
         "tip",
         "tip_error",
         "tau",
+        "torque",
     }
     assert found["truth"]["kind"] == "modes"
     assert found["truth"]["order"] == 1

@@ -27,6 +27,7 @@ from flexctl.loop import (
     exceeding,
     find_loop_equilibrium,
     follow_equilibrium,
+    holding_torque,
     linearise_at,
     name_modes,
 )
@@ -262,7 +263,7 @@ class ErrorFamily:
 
     def _unheld(self, there: Followed) -> Array:
         """Joints (.,) whose actuators cannot hold the arm there."""
-        return exceeding(there.rest.tau, self.closed.torque_limit)
+        return exceeding(holding_torque(self.closed, there.rest), self.closed.holding_limit)
 
 
 def _resolution(error: float) -> float:

@@ -20,6 +20,7 @@ from flexctl.loop import (
     Setup,
     close_around,
     exceeding,
+    holding_torque,
     name_modes,
     too_weak,
 )
@@ -220,8 +221,8 @@ class PoseLoop:
     def _require_stable(self) -> None:
         """Refuse a loop whose actuators cannot hold the arm at this pose, or that is unstable."""
         if self.family is not None and any(self.closed.truth.arm.gravity):
-            torque = self.family.start.rest.tau
-            if exceeding(torque, self.closed.torque_limit).size:
+            torque = holding_torque(self.closed, self.family.start.rest)
+            if exceeding(torque, self.closed.holding_limit).size:
                 raise NoMarginError(self._subject, too_weak(self.closed, torque, "at this pose"))
         values = self.loop.balanced.nominal_poles
         grows = values.real > axis_tolerance(values)

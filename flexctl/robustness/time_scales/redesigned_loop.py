@@ -84,7 +84,8 @@ class RedesignedLoop:
     def scales_time(self) -> bool:
         """Whether scaled time and gravity replace scaled stiffness: see `slowed_design`."""
         own = self.controller
-        return self.fixed == "none" and own.sample_time is None and own.observer is None
+        driven = self._truth.joint_damping.any() or own.plant.joint_damping.any()  # which stays
+        return not (self.fixed != "none" or own.sample_time or own.observer or driven)
 
     @cached_property
     def _truth(self) -> Plant:

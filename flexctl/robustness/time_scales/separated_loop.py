@@ -7,8 +7,8 @@ z = sigma^2 zeta and rates z' = sigma eta the linear loop at rest is
 
     diag(I, sigma I) d/dt [y; y'; zeta; eta] = A [y; y'; zeta; eta],
 
-a singular perturbation with A independent of sigma. Dampers that do not grow with the springs add
-sigma A_1 to A.
+a singular perturbation with A independent of sigma. Dampers that do not grow with the springs, as
+those of the back-EMF of motors, add sigma A_1 to A where they act on fast rates.
 """
 
 from __future__ import annotations
@@ -55,15 +55,16 @@ def separate_loop(loop: ClosedLoop, joints: Array, fixed_damping: FixedDamping =
 def separation_pencil(scales: TwoTimeScales, F_q: Array, F_v: Array, D_fixed: Array) -> Pencil:
     """Pencil of an arm in two time scales under tau = F_q [y; z] + F_v [y'; z'].
 
-    F_q, F_v (m, n) are the gains at s = 1; D_fixed (n_z, n_z) is the part of D_z that does not
-    change with s.
+    F_q, F_v (m, n) are the gains at s = 1; D_fixed (n, n), over [y'; z'], is the damping that does
+    not change with s: of D_z, and all that acts on slow rates.
     """
     m, n = scales.m, len(scales.M_T)
     by_q, by_v = scales.B_T @ F_q, scales.B_T @ F_v
     by_q[m:, m:] -= scales.K_z
-    by_v[m:, m:] -= scales.D_z - D_fixed
+    by_v[m:, m:] -= scales.D_z - D_fixed[m:, m:]
+    by_v[:, :m] -= D_fixed[:, :m]
     damped = np.zeros((n, n))
-    damped[m:, m:] = -D_fixed
+    damped[:, m:] = -D_fixed[:, m:]
     A = _states(m, *(np.linalg.solve(scales.M_T, forces) for forces in (by_q, by_v)))
     A[:m, m : 2 * m] = np.eye(m)
     A[2 * m : m + n, m + n :] = np.eye(n - m)
@@ -84,13 +85,15 @@ def _states(m: int, by_q: Array, by_v: Array) -> Array:
 
 
 def _fixed(truth: Plant, scales: TwoTimeScales, fixed: FixedDamping) -> Array:
-    """Part of D_z (n_z, n_z) that does not change with the stiffness."""
+    """Damping (n, n) over [y'; z'] that does not change with the stiffness."""
+    m, D = scales.m, scales.T.T @ truth.joint_damping @ scales.T
     if fixed == "all":
-        return scales.D_z
-    springs = [truth.arm.links[j].flexible_joint for j in truth.arm.rotors]
-    own = np.zeros(len(scales.D_z))
-    own[: len(springs)] = [spring.damping for spring in springs if spring]
-    return np.diag(own) if fixed == "joints" else np.zeros_like(scales.D_z)
+        D[m:, m:] = scales.D_z
+    elif fixed == "joints":
+        springs = [truth.arm.links[j].flexible_joint for j in truth.arm.rotors]
+        own = [spring.damping for spring in springs if spring]
+        D[range(m, m + len(own)), range(m, m + len(own))] += own
+    return D
 
 
 def require_composite(design: Design) -> None:

@@ -245,8 +245,10 @@ class Point:
         """Peaks of the torques relative to their limits, and the share of time at them."""
 
         def excess(at: Point) -> Array:
-            run, limit = at.run(arm), at.loop(arm).torque_limit
-            peak = np.abs(run.tau).max(axis=1) / limit - 1 + 1e-9
+            run, loop = at.run(arm), at.loop(arm)
+            shares = np.abs(run.tau).max(axis=1) / loop.torque_limit
+            shares = np.maximum(shares, np.abs(run.torque).max(axis=1) / loop.truth.torque_limit)
+            peak = shares - 1 + 1e-9
             return peak + run.saturated / run.t[-1]
 
         return self._differences(excess)

@@ -98,7 +98,7 @@ def _default_limits(loop: ClosedLoop) -> list[str]:
         found.append("stability.path_spectral_abscissa<=0")
     if rate < -1 / loop.duration:
         found.append(f"stability.spectral_abscissa<={rate / 2:.3g}")
-    if np.isfinite(loop.torque_limit).any():
+    if np.isfinite(loop.holding_limit).any():
         found.append("effort.peak<=limits")
     return found
 

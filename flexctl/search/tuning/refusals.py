@@ -54,7 +54,7 @@ def check_metrics(
             expected = f"{one.key} >= NUMBER, as more of it is better"
             raise InputError(f"subject_to: expected {expected}, got {one}")
         _check_value(one, loop)
-        if one.torque_limits and not np.isfinite(loop.torque_limit).any():
+        if one.torque_limits and not np.isfinite(loop.holding_limit).any():
             why = "no joint of the arm has a torque limit"
         _refuse("subject_to", str(one), why)
 

@@ -50,7 +50,7 @@ def inspect_model(options: InspectOptions, model: str) -> Result:
 
 
 def _table(answer: Mapping[str, Any]) -> RenderableType:
-    """Make tables of an inspection's answer: facts, flexible joints, frequencies, assumptions."""
+    """Make tables of an inspection: facts, flexible joints, friction, frequencies, assumptions."""
     title = f"{answer['model']}: {basis_words(answer['basis'])} per link and plane"
     pose = ", ".join(f"{name} = {value:.4g}" for name, value in answer["pose"].items())
     names, inertia = answer["coordinates"], map(numbers, answer["rigid_inertia"])
@@ -69,7 +69,8 @@ def _table(answer: Mapping[str, Any]) -> RenderableType:
     springs = [_springs(answer["flexible_joints"])] if "flexible_joints" in answer else []
     frequencies = [_frequencies(name, list(values)) for name, values in _frequency_rows(answer)]
     table = plain_table("Natural frequencies", "", "rad/s", "Hz", rows=frequencies)
-    return Group(facts, *springs, table, *notes(answer["assumptions"]))
+    rubs = [_friction(answer["friction"])] if "friction" in answer else []
+    return Group(facts, *springs, *rubs, table, *notes(answer["assumptions"]))
 
 
 def _frequencies(name: str, values: list[float]) -> tuple[str, str, str]:
@@ -89,6 +90,18 @@ def _springs(joints: Mapping[str, Any]) -> RenderableType:
         carrier = "its own spin and the link before" if data["carried"] else "its own spin"
         rows.append((name, *(number(data[key]) for key in keys), carrier))
     return plain_table(title, "", *heads, "turns with", rows=rows, numeric=range(1, 6))
+
+
+def _friction(joints: Mapping[str, Any]) -> RenderableType:
+    """Make the table of the friction of joints, in units of their sides."""
+    heads = ("viscous", "Coulomb", "static", "at", "model")
+    title = "Friction [N m s/rad, N m; sliding: N s/m, N]"
+    keys = ("viscous", "coulomb", "static")
+    rows = [
+        (name, *(number(own[key]) for key in keys), own["side"], own["model"])
+        for name, own in joints.items()
+    ]
+    return plain_table(title, "", *heads, rows=rows, numeric=range(1, 4))
 
 
 def _frequency_rows(answer: Mapping[str, Any]) -> list[tuple[str, Array]]:

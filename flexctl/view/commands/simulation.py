@@ -14,6 +14,7 @@ from flexctl.checks import Array
 from flexctl.control import design_controller, gains_used
 from flexctl.errors import InputError
 from flexctl.loop import ClosedLoop, close_loop
+from flexctl.model import Arm, command_units
 from flexctl.simulation import Tolerance, Trajectory, check_integration, simulate
 from flexctl.view.json.loop import N_SAMPLES, simulation_json
 from flexctl.view.options import SimulateOptions
@@ -38,14 +39,14 @@ from flexctl.view.request import (
     truth_basis,
 )
 from flexctl.view.signals import (
+    joint_units,
     line_units,
     to_dataset,
-    torque_units,
     wind_up,
     write_csv,
     write_netcdf,
 )
-from flexctl.view.words.numbers import basis_words
+from flexctl.view.words.numbers import basis_words, limit_name
 
 N_KEPT = 1001  # times of a run that are kept for files and figures
 _SMALL = {"rad": "mrad", "m": "mm"}
@@ -96,7 +97,7 @@ def simulate_design(options: SimulateOptions, model: str, design: str) -> Result
 
     return Result(
         answer=answer,
-        table=lambda: _table(answer, torque_units(arm), sprung),
+        table=lambda: _table(answer, arm, sprung),
         figure=figure,
         writers={
             ".nc": lambda path: write_netcdf(
@@ -157,15 +158,13 @@ def _animate(loop: ClosedLoop, run: Trajectory, path: Path) -> None:
         write_animation(draft, loop, run)
 
 
-def _table(
-    answer: Mapping[str, Any], torques: Sequence[str], sprung: Sequence[str]
-) -> RenderableType:
+def _table(answer: Mapping[str, Any], arm: Arm, sprung: Sequence[str]) -> RenderableType:
     title = (
         f"{answer['design']} on {answer['model']} "
         f"(truth: {basis_words(answer['truth'])} per link and plane)"
     )
     rows = [_row(sample, sprung) for sample in answer["samples"]]
-    table = plain_table(title, *_headings(answer, torques, sprung), rows=rows, numeric=range(99))
+    table = plain_table(title, *_headings(answer, arm, sprung), rows=rows, numeric=range(99))
     energy = answer["energy"]
     account = (
         f"energy: supplied {energy['supplied']:.4g} J, dissipated {energy['dissipated']:.4g} J, "
@@ -174,11 +173,13 @@ def _table(
     )
     cost = f"{answer['steps']} steps in {answer['wall_seconds']:.2g} s, {answer['integrator']}"
     said = notes(answer["assumptions"])
-    return Group(table, literal(account), literal(cost), *_saturation(answer), *said)
+    return Group(
+        table, literal(account), literal(cost), *_saturation(answer, command_units(arm)), *said
+    )
 
 
 def _row(sample: Mapping[str, Any], sprung: Sequence[str]) -> list[str]:
-    """Write a sample: m, rad, N m and N, what is small in thousandths; of springs the wind-up."""
+    """Write a sample in SI units, what is small in thousandths; of springs the wind-up."""
     error, joint = sample["tip_error"], sample["joint"]
     joints = [int(name.removeprefix("joint")) - 1 for name in sprung]
     wound = [rotor - joint[j] for rotor, j in zip(sample["rotor"], joints, strict=True)]
@@ -192,12 +193,9 @@ def _row(sample: Mapping[str, Any], sprung: Sequence[str]) -> list[str]:
     ]
 
 
-def _headings(
-    answer: Mapping[str, Any], torques: Sequence[str], sprung: Sequence[str]
-) -> list[str]:
+def _headings(answer: Mapping[str, Any], arm: Arm, sprung: Sequence[str]) -> list[str]:
     """Return the heads of the columns, name above unit."""
-    joints = [f"joint{j + 1}" for j in range(len(torques))]
-    angles = ["m" if unit == "N" else "rad" for unit in torques]
+    joints, angles = arm.joints, joint_units(arm)
     unit_of = dict(zip(joints, angles, strict=True))
     tips = answer["samples"][0]["link_tip"]
     names = [f"{link}.{plane}" for link, planes in tips.items() for plane in planes]
@@ -208,13 +206,13 @@ def _headings(
         *(f"{name}\n[{unit}]" for name, unit in zip(joints, angles, strict=True)),
         *(f"{name} wind-up\n[{_SMALL[unit_of[name]]}]" for name in sprung),
         *lines,
-        *(f"{name}\n[{unit}]" for name, unit in zip(joints, torques, strict=True)),
+        *(f"{name}\n[{unit}]" for name, unit in zip(joints, command_units(arm), strict=True)),
     ]
 
 
-def _saturation(answer: Mapping[str, Any]) -> list[str]:
+def _saturation(answer: Mapping[str, Any], units: Sequence[str]) -> list[str]:
     return [
-        f"joint{j + 1} is at its torque limit for {seconds:.3g} s"
+        f"joint{j + 1} is at its {limit_name(units[j])} for {seconds:.3g} s"
         for j, seconds in enumerate(answer["saturated_seconds"])
         if seconds > 0
     ]

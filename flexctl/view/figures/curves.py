@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from flexctl.checks import Array
-from flexctl.model import TWIST, Arm
+from flexctl.model import TWIST, Arm, command_units
 from flexctl.simulation import Trajectory
 from flexctl.view.figures.axes import plain_log, write_at, write_near
 from flexctl.view.figures.style import BAD, GOOD, MUTED, Canvas, Look
-from flexctl.view.signals import arrival_error, joint_units, motion_end, torque_units, wind_up
+from flexctl.view.signals import arrival_error, joint_units, motion_end, wind_up
 
 _SMALL = {"rad": ("mrad", 1e3), "m": ("mm", 1e3)}
 _MOST_COLUMNS = 3
@@ -64,12 +64,12 @@ def plot_joints(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
 
 
 def plot_torques(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
-    """Draw actuator torques or forces with their limits, one panel per joint [N m or N]."""
-    named = zip(arm.joints, torque_units(arm), strict=True)
-    heads = [(f"{name}: {'force' if unit == 'N' else 'torque'}", unit) for name, unit in named]
+    """Draw torques, forces or commands with their limits, one panel per joint [N m, N, A, V]."""
+    named = zip(arm.joints, command_units(arm), strict=True)
+    heads = [(f"{name}: {_COMMANDED[unit]}", unit) for name, unit in named]
     panels = _panels(canvas, curves, heads, lambda run: run.tau)
     for axes, link in zip(panels, arm.links, strict=True):
-        _mark_limit(axes, link.limits.torque)
+        _mark_limit(axes, link.command_limit)
 
 
 def plot_deflections(canvas: Canvas, curves: Sequence[Curve]) -> None:
@@ -204,9 +204,12 @@ def _mark_band(axes: Axes, band: float) -> None:
     write_near(axes, words, (0.015, 1e3 * band), (0, -3), **style)
 
 
-def _mark_limit(axes: Axes, limit: float | None) -> None:
-    """Draw the torque limits where they are near enough to matter; else what they are."""
-    if limit is None:
+_COMMANDED = {"N m": "torque", "N": "force", "A": "current", "V": "voltage"}
+
+
+def _mark_limit(axes: Axes, limit: float) -> None:
+    """Draw the limits where they are near enough to matter; else what they are."""
+    if not np.isfinite(limit):
         return
     low, high = axes.get_ylim()
     if max(abs(low), abs(high)) > 0.4 * limit:

@@ -9,7 +9,14 @@ import numpy as np
 
 from flexctl.records import plain
 from flexctl.robustness import StiffnessTolerance
-from flexctl.verdict import Comparison, Evaluation, Stability, StabilityMargins, find_reasons
+from flexctl.verdict import (
+    Comparison,
+    Evaluation,
+    FrictionVerdict,
+    Stability,
+    StabilityMargins,
+    find_reasons,
+)
 from flexctl.view.json import attributes
 from flexctl.view.json.margins import ends_json
 from flexctl.view.words.verdict import verdict
@@ -46,7 +53,9 @@ def evaluation_json(e: Evaluation) -> dict[str, Any]:
             "stability": e.stability and _stability(e.stability),
             "margins": e.margins
             and {**stability_margins_json(e.margins), "min_sampling_rate": e.min_sampling_rate},
+            "noise": e.noise and asdict(e.noise),
             "stiffness": _stiffness(e.stiffness),
+            "friction": e.friction and _friction(e.friction),
             "spillover": {
                 "order": e.stability.orders if e.stability else [],
                 "spectral_abscissa": e.stability.abscissae if e.stability else [],
@@ -67,6 +76,7 @@ def evaluation_json(e: Evaluation) -> dict[str, Any]:
 def _stability(s: Stability) -> dict[str, Any]:
     return {
         **attributes(s, "spectral_abscissa min_damping_ratio stable settles_at_order"),
+        "design_abscissa": s.design_abscissa,
         "path_spectral_abscissa": s.path_abscissa,
         "path_t": s.path_t,
         "poles": {"re": s.poles.real, "im": s.poles.imag},
@@ -77,9 +87,25 @@ def stability_margins_json(margins: StabilityMargins) -> dict[str, Any]:
     """Write the margins of a stable loop; what is infinite is None."""
     names = (
         "gain_db gain_up_db gain_down_db phase_deg delay_seconds common_delay_seconds "
-        "delay_may_be_less disk disk_frequency"
+        "delay_may_be_less disk disk_frequency sensitivity_peak sensitivity_frequency "
+        "complementary_peak complementary_frequency joint_sensitivity_peak joint_complementary_peak"
     )
     return plain(attributes(margins, names))
+
+
+def _friction(f: FrictionVerdict) -> dict[str, Any]:
+    """Write the loop with any damper at its joints; an amplitude of 0 means that none vibrates."""
+    return {
+        **attributes(f, "stable amplitude sticking_offset hunts"),
+        "dampers": [
+            {
+                "joint": None if own.joint is None else f"joint{own.joint + 1}",
+                **attributes(own, "least stable amplitude frequency slides stuck"),
+                "unstable": [[range_.low, range_.high] for range_ in own.unstable],
+            }
+            for own in f.dampers
+        ],
+    }
 
 
 def _stiffness(s: StiffnessTolerance | None) -> dict[str, Any] | None:

@@ -62,6 +62,7 @@ def inspection_json(inspection: Inspection) -> dict[str, Any]:
         "tip": plant.tip(q),
         "mass": float(links + plant.arm.payload.mass),
         **({"flexible_joints": _flexible_joints(plant.arm)} if plant.rotors else {}),
+        **({"friction": _friction(plant.arm)} if plant.arm.rubs else {}),
         "backend": backend(),
     }
     answer["assumptions"] = inspection_sentences(plant, answer, shares)
@@ -74,6 +75,15 @@ def _flexible_joints(arm: Arm) -> dict[str, dict[str, Any]]:
         arm.joints[j]: {"inertia": spring.inertia, **spring.model_dump()}
         for j, link in enumerate(arm.links)
         if (spring := link.flexible_joint) is not None
+    }
+
+
+def _friction(arm: Arm) -> dict[str, dict[str, Any]]:
+    """Return the friction of every joint that has some, in units of its side, by joint."""
+    return {
+        arm.joints[j]: {**own.model_dump(), "static": own.breakaway}
+        for j, link in enumerate(arm.links)
+        if (own := link.friction) is not None
     }
 
 
@@ -99,7 +109,7 @@ def _at_rest_json(
     free, reason = _free(plant, linear)
     return static | {
         "sag": plant.deflections(linear.q0)[0],
-        "holding_torque": linear.tau0,
+        "holding_torque": linear.tau0 * plant.torque_per_command,
         "frequencies_locked": linear.frequencies(np.arange(plant.n) >= plant.rigid),
         "frequencies_free": free,
         "reason": reason,

@@ -9,7 +9,7 @@ import numpy as np
 from flexctl.checks import Array, ComplexArray
 from flexctl.control import Controller, gains_used
 from flexctl.loop import ClosedLoop, LinearLoop, damping_ratios
-from flexctl.model import Arm, Design
+from flexctl.model import Arm, Design, command_units
 from flexctl.plant import LinearPlant, Plant
 from flexctl.records import plain
 from flexctl.simulation import Trajectory
@@ -67,6 +67,7 @@ def loop_json(loop: ClosedLoop) -> dict[str, Any]:
 def _law(controller: Controller) -> dict[str, Any]:
     return {
         "actuators": controller.plant.joints,
+        "command_units": command_units(controller.plant.arm),
         **attributes(controller, "measured n_state sample_time delay duration torque_limit"),
         "gains": gains_used(controller),
         "assumptions": controller.assumptions,
@@ -168,6 +169,7 @@ def _sample(run: Trajectory, k: int) -> dict[str, Any]:
         "tip": run.tip[:, k],
         "tip_error": run.tip_error[k] if run.tracks else None,
         "tau": run.tau[:, k],
+        "torque": run.torque[:, k],
     }
 
 

@@ -48,7 +48,9 @@ def stability_margin_words(margins: StabilityMargins) -> str:
     return (
         f"Stability margins at {'; '.join(each)}. All joints together: "
         f"{_limited(margins.common_delay_seconds, 1e3, 'ms of delay')}, disk margin "
-        f"{margins.disk:.3g} (smallest at {margins.disk_frequency:.3g} rad/s).{bound}"
+        f"{margins.disk:.3g} (smallest at {margins.disk_frequency:.3g} rad/s). Sensitivity peaks: "
+        f"Ms {margins.joint_sensitivity_peak.max():.3g}, Mt "
+        f"{margins.joint_complementary_peak.max():.3g} of one joint.{bound}"
     )
 
 

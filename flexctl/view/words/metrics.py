@@ -20,22 +20,31 @@ _NAMES = {
     "residual.tip_error_max": "largest tip error after the motion",
     "residual.tip_error_end": "tip error at the end of the run",
     "residual.settling_time": "settling time",
-    "effort.peak": "peak torque",
-    "effort.rms": "rms torque",
+    "effort.peak": "peak command",
+    "effort.rms": "rms command",
     "effort.energy": "energy",
-    "effort.saturated_seconds": "time at torque limits",
+    "effort.saturated_seconds": "time at limits of the actuators",
     "margins.gain_db": "gain margin",
     "margins.phase_deg": "phase margin",
     "margins.delay_seconds": "delay margin",
     "margins.common_delay_seconds": "delay margin, all joints together",
     "margins.disk": "disk margin",
+    "margins.sensitivity_peak": "sensitivity peak, all joints together",
+    "margins.complementary_peak": "peak of the complementary sensitivity, all joints together",
+    "margins.joint_sensitivity_peak": "sensitivity peak",
+    "margins.joint_complementary_peak": "peak of the complementary sensitivity",
     "margins.min_sampling_rate": "smallest sampling rate",
+    "noise.tip_rms": "rms tip motion by noise",
+    "noise.torque_rms": "rms torque by noise",
     "stiffness.lemma.alpha_star": "stiffness overestimate tolerated by the lemma",
     "stiffness.exact.alpha_upper": "stiffness overestimate tolerated at the final pose",
     "stiffness.exact.alpha_lower": "stiffness underestimate tolerated at the final pose",
     "stiffness.exact.path_alpha_upper": "stiffness overestimate tolerated along the motion",
     "stiffness.exact.path_alpha_lower": "stiffness underestimate tolerated along the motion",
     "stiffness.exact.path_growth": "growth over the motion",
+    "friction.stable": "stability with friction",
+    "friction.amplitude": "amplitude up to which friction lets vibrations grow",
+    "friction.sticking_offset": "tip offset that friction may hold",
 }
 _NEVER = ("residual.settling_time",)
 _PERCENT = ("stability.min_damping_ratio",)
@@ -47,14 +56,18 @@ def metric_name(key: str) -> str:
 
 
 def units_for(e: Evaluation) -> Mapping[str, str]:
-    """Return the units of metrics for the joints of a verdict: revolute, sliding, or of both."""
+    """Return the units of metrics for joints and actuators of a verdict, of all kinds it has."""
+    units = dict(UNITS)
+    if e.effort and e.effort.units:
+        own = " or ".join(dict.fromkeys(e.effort.units))
+        units |= dict.fromkeys(("effort.peak", "effort.rms"), own)
     if e.rest is None:
-        return UNITS
+        return units
     sliding, joints = len(e.rest.sliding), len(e.rest.offset)
-    if 0 < sliding < joints:
-        return UNITS
-    pick = -1 if sliding else 0
-    return {key: unit.split(" or ")[pick] for key, unit in UNITS.items()}
+    key = "tracking.joint_error_max"
+    if not 0 < sliding < joints:
+        units[key] = units[key].split(" or ")[-1 if sliding else 0]
+    return units
 
 
 def metric_value(key: str, value: float, units: Mapping[str, str] = UNITS) -> str:

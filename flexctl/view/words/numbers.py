@@ -19,6 +19,11 @@ GROWN = 1e3  # factor of a growth beyond which its size says nothing
 _TINY = 5e-7  # m: below it, and its like in rad, nothing is told apart from round-off
 
 
+def limit_name(unit: str) -> str:
+    """Name the limit of an actuator by the unit of its command: ``torque limit``."""
+    return {"A": "current limit", "V": "voltage or current limit"}.get(unit, "torque limit")
+
+
 def length(value: float) -> str:
     """Write a length [m]: ``6.61 mm``, ``2.18 m``."""
     if abs(value) >= _METRE:

@@ -9,7 +9,7 @@ from flexctl.loop import ClosedLoop, LinearLoop, damping_ratios, judge_poles, sp
 from flexctl.model import Arm, BasisChoice, Design
 from flexctl.plant import LinearPlant, Plant
 from flexctl.simulation import Trajectory
-from flexctl.view.words.numbers import basis_words, length, listed, percent
+from flexctl.view.words.numbers import basis_words, length, limit_name, listed, percent
 
 _FEW = 4  # names that are listed
 
@@ -25,7 +25,8 @@ def arm_words(arm: Arm) -> str:
     for link in arm.links:
         bends = "flexible" if link.flexible else "rigid"
         spring = "flexible " if link.flexible_joint else ""
-        links.append(f"{link.name} ({bends}, {spring}{link.joint} joint)")
+        driven = "" if link.command == "torque" else f", motor with {link.command} command"
+        links.append(f"{link.name} ({bends}, {spring}{link.joint} joint{driven})")
     weight = "with gravity" if any(arm.gravity) else "without gravity"
     return f"{arm.name}: {listed(links)}; payload {arm.payload.mass:g} kg, {weight}."
 
@@ -33,9 +34,11 @@ def arm_words(arm: Arm) -> str:
 def design_words(design: Design) -> str:
     """Say which method a design has, for which arm, and which motion it follows."""
     how = _timing(design.loop.sample_time or None, design.loop.delay)
+    shaper = design.reference.shaper
+    kind = design.reference.kind + (f", shaped by {shaper.kind}" if shaper else "")
     return (
         f"{design.name}: method {design.method} for {design.model}, designed on "
-        f"{per_link(design.basis)}; {how}. Its reference is of kind {design.reference.kind}."
+        f"{per_link(design.basis)}; {how}. Its reference is of kind {kind}."
     )
 
 
@@ -121,7 +124,9 @@ def run_words(run: Trajectory) -> str:
         for joint, seconds in zip(run.joints, run.saturated, strict=True)
         if seconds > 0
     ]
-    sentences += [f"Time at torque limits: {listed(spent)}."] if spent else []
+    kinds = dict.fromkeys(map(limit_name, run.command_units))
+    what = next(iter(kinds)) if len(kinds) == 1 else "actuator limit"
+    sentences += [f"Time at {what}s: {listed(spent)}."] if spent else []
     sentences.append(
         f"Integrated by {run.integrator} in {run.steps} steps; the energy account is off by "
         f"{run.energy.imbalance:.1g} of the largest energy transferred."

@@ -15,7 +15,7 @@ _QUANTITIES = (
     ("residual.tip_error_max", 1e3, "mm"),
     ("residual.settling_time", 1.0, "s"),
     ("tracking.tip_error_rms", 1e3, "mm"),
-    ("effort.peak", 1.0, "N m or N"),
+    ("effort.peak", 1.0, "N m, N, A or V"),
     ("stability.min_damping_ratio", 100.0, "%"),
     ("margins.disk", 1.0, ""),
     ("margins.common_delay_seconds", 1e3, "ms"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from flexctl.verdict import (
     Comparison,
     Evaluation,
@@ -13,7 +15,8 @@ from flexctl.verdict import (
     not_computed,
     unstable_orders,
 )
-from flexctl.view.words.numbers import angle, growth_words, length, listed, percent
+from flexctl.view.words.numbers import angle, growth_words, length, limit_name, listed, percent
+from flexctl.view.words.parts import per_link
 
 _SOONER = 0.9  # share of the first one's settling time
 _NEAR = 0.1  # of the settling band: the tip may rest so far off its reference without a word
@@ -23,6 +26,7 @@ _METRICS = {  # others are called as they are
     "spillover": "stability on other truth orders",
     "margins": "gain, phase, delay and disk margins",
     "margins.min_sampling_rate": "the smallest sampling rate",
+    "friction": "what friction does to the loop",
     "stiffness": "the stiffness margin",
     "stiffness.exact": "the exact stiffness margin",
     "stiffness.path": "the stiffness margin along the motion",
@@ -53,7 +57,16 @@ def evaluation_words(e: Evaluation) -> str:
         first = f"{e.name} does not settle in its run: {_still_off(e)}."
     else:
         first = f"{e.name}: {_settles(e)}."
-    return " ".join([first, *_warnings(e)])
+    return " ".join([first, *_noisy(e), *_warnings(e)])
+
+
+def _noisy(e: Evaluation) -> list[str]:
+    """Say what the stated noise does to the loop at rest; none where none is stated."""
+    if e.noise is None:
+        return []
+    return [
+        f"By the noise that it states its tip moves by {length(e.noise.tip_rms)} (rms) at rest."
+    ]
 
 
 def _none(evaluations: Sequence[Evaluation]) -> str:
@@ -66,15 +79,26 @@ def _none(evaluations: Sequence[Evaluation]) -> str:
 def _unranked(e: Evaluation, ranked: Sequence[Evaluation]) -> list[str]:
     """Say why a design has no rank, or what is not judged of it beside the best."""
     if e.failed:
-        return [f"{e.name} failed: {e.failed}."]
+        return [f"{e.name} failed: {e.failed}.", *_spills(e)]
     if e.stability and not e.stability.stable:
         rate = e.stability.spectral_abscissa
-        return [f"{e.name} is unstable at the final pose: a disturbance grows at {rate:.3g} 1/s."]
+        said = f"{e.name} is unstable at the final pose: a disturbance grows at {rate:.3g} 1/s."
+        return [said, *_spills(e)]
     if not e.ranks:
         return [f"{e.name} was not ranked; {listed(list(map(reason_words, not_computed(e))))}."]
     if e.no_rest and ranked and ranked[0].residual is not None:
         return [f"The residual error of {e.name} was not judged: {e.no_rest}."]
     return []
+
+
+def _spills(e: Evaluation) -> list[str]:
+    """Say that an unstable loop is stable on its own model."""
+    if e.stability is None or not e.stability.spills_over:
+        return []
+    return [
+        f"On its own model, of {per_link(e.basis)}, it is stable: what that model leaves out "
+        "destabilises it (spillover)."
+    ]
 
 
 def _best(ranked: Sequence[Evaluation]) -> list[str]:
@@ -169,8 +193,9 @@ def _at_limits(e: Evaluation) -> list[str]:
     """Say how long a run is at torque limits, which linear margins do not cover."""
     if e.effort is None or not e.saturates:
         return []
+    units = e.effort.units or ("N m",) * len(e.effort.saturated_seconds)
     spent = [
-        f"{seconds:.3g} s at the torque limit of joint{k + 1}"
+        f"{seconds:.3g} s at the {limit_name(units[k])} of joint{k + 1}"
         for k, seconds in enumerate(e.effort.saturated_seconds)
         if seconds > 0
     ]
@@ -256,6 +281,23 @@ def _not_computed(facts: Mapping[str, Any]) -> str:
     return f"not computed: {listed(names)} ({facts['why']})"
 
 
+def _vibrates(facts: Mapping[str, Any]) -> str:
+    """Say up to which amplitude friction lets vibrations grow."""
+    size = f"{facts['amplitude']:.3g} rad or m"
+    if facts["sliding"] is not None:
+        size = length(facts["amplitude"]) if facts["sliding"] else angle(facts["amplitude"])
+    where = "its joints" if facts["joint"] is None else f"joint{facts['joint'] + 1}"
+    return (
+        f"friction of {where} lets small vibrations grow, to about {size} at "
+        f"{facts['frequency']:.3g} rad/s (describing function)"
+    )
+
+
+def _rubbing(facts: Mapping[str, Any]) -> str:
+    joints = [f"joint{joint + 1}" for joint in facts["joints"]]
+    return listed(joints) if joints else "all joints together"
+
+
 def _orders(facts: Mapping[str, Any]) -> str:
     return f"a truth of {listed([str(order) for order in facts['orders']])} {facts['kind']}"
 
@@ -284,5 +326,19 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
         "that narrow ranges of smaller unstable delays may have been missed"
     ),
     "stiffness": _stiffness,
+    "friction-vibrates": _vibrates,
+    "friction-stuck": lambda facts: f"it is unstable while friction holds {_rubbing(facts)}",
+    "friction-slides": lambda facts: (
+        f"slow sliding of {_rubbing(facts)} is unstable (stick-slip): its friction falls with the "
+        "speed by more than the loop damps"
+    ),
+    "hunts": lambda _: (
+        "it hunts: integral action breaks a joint away from its static friction again and again"
+    ),
+    "sticks": lambda facts: (
+        f"friction may hold its tip up to {length(facts['offset'])} from its reference"
+        if facts["offset"] < np.inf
+        else "only friction holds its joints"
+    ),
     "not-computed": _not_computed,
 }

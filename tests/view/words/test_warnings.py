@@ -181,6 +181,12 @@ SOUND = StabilityMargins(
     common_delay_seconds=3e-3,
     disk=0.5,
     disk_frequency=1.0,
+    sensitivity_peak=1.7,
+    sensitivity_frequency=1.0,
+    complementary_peak=1.4,
+    complementary_frequency=0.8,
+    joint_sensitivity_peak=np.array([1.5, 1.6]),
+    joint_complementary_peak=np.array([1.3, 1.2]),
 )
 
 

@@ -1,0 +1,83 @@
+"""Linear-quadratic control of the whole arm about its reference, LQG with a Kalman filter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import casadi as ca
+
+from flexctl.body import present
+from flexctl.control.laws import LawParts, Recipe, Signals, in_commands, rigid_torque
+from flexctl.control.lqr import GivenFeedback, StateFeedback
+from flexctl.control.reference import ReferenceMotion
+from flexctl.control.scheduled_loop import design_schedule, schedule_numbers, scheduled_signals
+from flexctl.control.second_loop import feedback_sentences, make_second_loop
+from flexctl.model import Design, SecondLoop, refuse
+from flexctl.plant import Plant, linearise
+
+_KNOWN = (
+    "the controller knows mass, gravity, stiffness and damping of its design plant; it decouples "
+    "nothing: torques of the rigid arm along the reference, and feedback of the whole state"
+)
+_ONE_GAIN = "its gain is that of the final pose all along the motion (second_loop.schedule: 0)"
+
+
+def lqg_law(plant: Plant, design: Design, reference: ReferenceMotion) -> LawParts:
+    """Make the law tau = tau_r(q_d, v_d, a_d) + holding - G [e; q_f - q_fs; e'; q_f'].
+
+    tau_r is the inverse dynamics of the rigid arm along the reference; e is the error of what the
+    torques act on, and q_f - q_fs that of the other coordinates from the deflection that gravity
+    and the slow motion cause, see `scheduled_signals`. G minimises the integral of the second
+    loop's weights and of effort |tau|^2 on the plant linearised at the final pose, or at `schedule`
+    poses along the path: with the Kalman filter of `loop.measures`, LQG. Source: [AndersonMoore90].
+
+    Raises
+    ------
+    InputError
+        When a given gain does not fit the design plant, or under gravity the reference is no
+        straight line in joint space, along which the sag is known.
+    DesignError
+        As `design_second_loop` and `design_schedule`.
+    """
+    second = design.second_loop
+    assert second is not None
+    _require_known_sag(plant, design)
+    feedback = _design_feedback(plant.nominal, design.label, second, reference)
+    numbers = schedule_numbers(plant.nominal, reference, feedback)
+
+    def write(plant: Plant, signals: Signals) -> ca.Function:
+        own = scheduled_signals(plant, signals)
+        torque = rigid_torque(plant, signals.q_d, signals.v_d, signals.a_d)
+        return signals.law(in_commands(plant, torque) + own.holding + own.feedback)
+
+    return LawParts(
+        law=Recipe(write=write, numbers=numbers),
+        n_state=0,
+        feedback=feedback,
+        assumptions=tuple(_assumptions(second, feedback)),
+    )
+
+
+def _design_feedback(
+    plant: Plant, label: str, second: SecondLoop, reference: ReferenceMotion
+) -> StateFeedback | GivenFeedback:
+    """Return the feedback at the final pose, or scheduled along the path."""
+    if second.schedule:
+        return design_schedule(plant, reference, second, torques=True)
+    linear = linearise(plant, plant.straight(reference.final))
+    return make_second_loop(linear, plant.drives, second, label, torques=True)
+
+
+def _require_known_sag(plant: Plant, design: Design) -> None:
+    """Refuse a curved reference under gravity: the sag is known along a straight path only."""
+    curved = not (design.reference.straight or design.reference.kind == "setpoint")
+    if curved and present(*plant.equations.arm.gravity):
+        expected = "a straight line in joint space, as there is gravity and method is lqg"
+        raise refuse(design.label, "reference", expected=expected, got=design.reference.kind)
+
+
+def _assumptions(second: SecondLoop, feedback: StateFeedback | GivenFeedback) -> Iterator[str]:
+    yield _KNOWN
+    if not second.schedule:
+        yield _ONE_GAIN
+    yield from feedback_sentences(feedback)

@@ -1,0 +1,60 @@
+"""A measured motion of the joints, replayed: a constraint instead of a controller."""
+
+from __future__ import annotations
+
+import casadi as ca
+
+from flexctl.control.decoupling import decoupling_torque
+from flexctl.control.laws import LawParts, Recipe, Signals
+from flexctl.control.reference import ReferenceMotion
+from flexctl.model import PRESCRIBED, Arm, Design, Link
+from flexctl.plant import Plant
+
+_RATE = 100.0  # 1/s of the stabilisation
+
+
+def prescribed_law(plant: Plant, _design: Design, _reference: ReferenceMotion) -> LawParts:
+    """Make the torques with which the driven coordinates r follow the reference q_d exactly.
+
+    The links, and joints behind springs, move freely: with f the coordinates that are not driven,
+
+        M_ff a_f = -(M_fr u + n_f),  torque = M_rr u + M_rf a_f + n_r,
+        u = a_d - 2 c (r' - v_d) - c^2 (r - q_d).
+
+    The last two terms keep the drift of the constraint at round-off: the errors of integration
+    decay at c. Source: [Baumgarte72]. Of a flexible joint r is the rotor's angle, as the encoder of
+    a motor measures it. `plant` is to be the arm that moves: see `close_around`.
+    """
+
+    def write(plant: Plant, signals: Signals) -> ca.Function:
+        r, rate = (x[list(signals.drives)] for x in (signals.q, signals.v))
+        u = signals.a_d - 2 * _RATE * (rate - signals.v_d) - _RATE**2 * (r - signals.q_d)
+        return signals.law(decoupling_torque(plant, signals, u))
+
+    what = "the rotors of flexible joints, and rigid joints," if plant.rotors else "the joints"
+    return LawParts(
+        law=Recipe(write=write, numbers={}),
+        n_state=0,
+        assumptions=(
+            f"{what} follow the reference exactly: torques are those needed, without limits, and "
+            f"linear results are those of the arm with them held (errors of the constraint decay "
+            f"at {_RATE:g} 1/s)",
+        ),
+    )
+
+
+def is_prescribed(design: Design) -> bool:
+    """Whether a design prescribes the motion of the joints instead of controlling it."""
+    return design.method == PRESCRIBED
+
+
+def without_limits(arm: Arm) -> Arm:
+    """Return the arm with actuators of unlimited torque, current and voltage."""
+    return arm.model_copy(update={"links": tuple(map(_unlimited, arm.links))})
+
+
+def _unlimited(link: Link) -> Link:
+    limits = link.limits.model_copy(update={"torque": None})
+    nothing = {"current_limit": None, "voltage_limit": None}
+    motor = link.motor and link.motor.model_copy(update=nothing)
+    return link.model_copy(update={"limits": limits, "motor": motor})

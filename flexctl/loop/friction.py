@@ -1,0 +1,50 @@
+"""What friction of the joints assumes, in sentences: its model, its creep, its place in results."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.errors import ComputationError
+from flexctl.model import Friction
+from flexctl.plant import Plant, find_equilibrium
+
+_WHOLE = 0.98  # of the static friction: smoothed friction that holds that much holds it all
+
+
+def friction_assumptions(truth: Plant, final: Array) -> tuple[str, ...]:
+    """Say how the joints of a truth plant rub; `final` are the last desired joints (m,)."""
+    if not (truth.friction and truth.arm.rubs):
+        return ()
+    linear = "; linear results keep viscous friction" if truth.arm.dry_joints else ""
+    dry = " and leave dry friction out" if truth.arm.dry_joints else ""
+    known = f"the controller is designed without the friction of the joints{linear}{dry}"
+    return (known, *(_creeps(truth, j, final) for j in truth.arm.dry_joints))
+
+
+def holding_torque(truth: Plant, final: Array) -> Array:
+    """Torques (m,) that hold the arm at joints (m,); NaN where nothing can."""
+    try:
+        return find_equilibrium(truth, truth.straight(final))[1]
+    except ComputationError:
+        return np.full(truth.m, np.nan)
+
+
+def _creeps(truth: Plant, j: int, final: Array) -> str:
+    """Say that a joint creeps where its friction should hold it, how fast, and when it breaks."""
+    link, joint = truth.arm.links[j], truth.joints[j]
+    friction, ratio = link.friction or Friction(), link.friction_ratio
+    if friction.model == "events":
+        return f"friction of {joint} is by events: the joint slips, or sticks without any creep"
+    unit = "m/s" if link.joint == "prismatic" else "rad/s"
+    half = friction.creep(friction.breakaway / 2) / ratio
+    weight = abs(float(holding_torque(truth, final)[j])) / ratio
+    under = f"{half:.2g} {unit} under half of its static friction"
+    if 0 < weight < friction.breakaway:
+        under += f", {friction.creep(weight) / ratio:.2g} {unit} under the weight at the last pose"
+    short = friction.reached / friction.breakaway
+    breaks = "" if short >= _WHOLE else f", and breaks away at {100 * short:.0f} % of it"
+    how = "is smoothed" if friction.model == "smoothed" else "has bristles"
+    passive = friction.passive_rate / ratio
+    drives = f"; above {passive:.3g} {unit} it may drive the joint" if np.isfinite(passive) else ""
+    return f"friction of {joint} {how}: where it should stick it creeps ({under}){breaks}{drives}"

@@ -1,0 +1,161 @@
+"""Schema of the friction of a joint: the force that opposes its rate, and what it cannot be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from flexctl.model.record import NOTHING, Faults, NonNegative, Positive, Record
+
+FrictionModel = Literal["smoothed", "events", "lugre"]
+Side = Literal["motor", "link"]
+
+
+class Friction(Record):
+    """Friction of a joint, F(v) = viscous v + g(v) tanh(v/v_s) at the rate v of its side.
+
+    g(v) = F_c + (F_s - F_c) exp(-(v/v_S)^2) [Armstrong94] with the `coulomb` friction F_c, the
+    `static` friction F_s (by default F_c) and the `stribeck_velocity` v_S; the smooth step of
+    `smoothing_velocity` v_s is in place of a sign. Model "lugre" [CanudasDeWit95] has a bristle z
+    instead: F = sigma0 z + sigma1 z' + viscous v with z' = v - sigma0 sqrt(v^2 + v_s^2) z/g(v).
+    Model "events" smooths nothing: the joint sticks, or slips with F = viscous v + g(v) sign(v).
+
+    `viscous`, `sigma1` [N m s/rad or N s/m], `sigma0` [N m/rad or N/m], `coulomb`, `static` [N m or
+    N], velocities [rad/s or m/s]. `side`: on the rotor of a flexible joint, all in units of its
+    motor before the gear, or on the joint behind the spring. A rigid joint has one side.
+    """
+
+    model: FrictionModel = "smoothed"
+    viscous: NonNegative = 0.0
+    coulomb: NonNegative = 0.0
+    static: NonNegative | None = None
+    stribeck_velocity: Positive | None = None
+    smoothing_velocity: Positive = 1e-3
+    sigma0: Positive | None = None
+    sigma1: NonNegative | None = None
+    side: Side = "motor"
+
+    @property
+    def breakaway(self) -> Any:
+        """F_s: the static friction of the file, else the Coulomb friction [N m or N]."""
+        return self.coulomb if self.static is None else self.static
+
+    @property
+    def dry(self) -> bool:
+        """Whether there is friction at rest; without, it is linear."""
+        return self.breakaway > 0
+
+    @property
+    def drops(self) -> bool:
+        """Whether the static friction is above the Coulomb friction."""
+        return self.breakaway > self.coulomb
+
+    def level(self, rate: Any, exp: Callable[[Any], Any] = np.exp) -> Any:
+        """Return g(v) [N m or N] at rates v of the side; of expressions, with their `exp`."""
+        if self.static is None or self.stribeck_velocity is None:
+            return self.coulomb
+        drop = exp(-((rate / self.stribeck_velocity) ** 2))
+        return self.coulomb + (self.static - self.coulomb) * drop
+
+    @property
+    def reached(self) -> float:
+        """Largest steady force [N m or N]: what smoothed friction holds at most."""
+        if not self.drops or self.model == "events":
+            return float(self.breakaway)
+        farthest = 8 * self.smoothing_velocity + 2 * (self.stribeck_velocity or 0.0)
+        rates = np.geomspace(1e-4, 1.0, 4001) * farthest
+        scaled = rates / self.smoothing_velocity
+        step = np.tanh(scaled) if self.model == "smoothed" else scaled / np.hypot(scaled, 1.0)
+        return float((self.level(rates) * step).max())
+
+    def creep(self, load: float) -> float:
+        """Rate [rad/s or m/s] at which smoothed friction carries a load, v_s atanh(load/F_s).
+
+        With bristles it is v_s s/sqrt(1 - s^2), s = load/F_s. As long as it is far below the
+        Stribeck velocity; infinite for a load that is not carried.
+        """
+        share = abs(load) / self.breakaway if self.dry else math.inf
+        if share >= 1 or self.model == "events":
+            return math.inf if share >= 1 else 0.0
+        bristled = self.model == "lugre"
+        rounded = share / math.sqrt(1 - share**2) if bristled else math.atanh(share)
+        return self.smoothing_velocity * rounded
+
+    @property
+    def passive_rate(self) -> float:
+        """Rate [rad/s or m/s] up to which bristles only take energy; infinite without `sigma1`.
+
+        v F less the rate of 1/2 sigma0 z^2 is a quadratic form in z and z', positive while |v| <= 4
+        g(v) (sigma1 + viscous)/sigma1^2.
+        """
+        if not self.sigma1:
+            return math.inf
+        times = 4 * (self.sigma1 + self.viscous) / self.sigma1**2
+        low, high = times * self.coulomb, times * self.breakaway  # g falls from F_s to F_c
+        for _ in range(200):  # bisection
+            middle = (low + high) / 2
+            inside = middle <= times * self.level(middle)
+            low, high = (middle, high) if inside else (low, middle)
+        return float(low)
+
+    def _faults(self) -> Faults:
+        return friction_faults(self)
+
+
+def friction_faults(friction: Friction) -> Faults:
+    """Yield what does not fit together in the friction of a joint."""
+    if friction.breakaway < friction.coulomb:
+        expected = f"at least coulomb ({friction.coulomb:g}), or no such key"
+        yield "static", expected, friction.static
+    slow, fast = friction.smoothing_velocity, friction.stribeck_velocity
+    if friction.drops and fast is None:
+        yield "stribeck_velocity", "a velocity, as static is above coulomb", NOTHING
+    if friction.static is None and fast is not None:
+        yield "static", "a value, as there is a stribeck_velocity", NOTHING
+    bristles, model = ("sigma0", "sigma1"), friction.model
+    for key in bristles if model != "lugre" else ():
+        if (value := getattr(friction, key)) is not None:
+            yield key, f'no such key, as model is "{model}"', value
+    if model == "lugre" and friction.sigma0 is None:
+        yield "sigma0", 'a value, as model is "lugre"', NOTHING
+    if model == "lugre" and not friction.dry:
+        yield "coulomb", 'more than 0, as model is "lugre"', friction.coulomb
+    sticks = friction.model == "events"
+    if sticks and "smoothing_velocity" in friction.model_fields_set:
+        yield "smoothing_velocity", 'no such key, as model is "events"', slow
+    if friction.drops and fast is not None and slow >= fast and not sticks:
+        expected = f"less than stribeck_velocity ({fast:g}), before which friction builds up"
+        yield "smoothing_velocity", expected, slow
+
+
+def sticking_faults(friction: Friction, ratio: float, limit: float) -> Faults:
+    """Yield friction that a torque limit on its coordinate does not overcome; keys of the link."""
+    most = limit / ratio
+    if friction.breakaway >= most:
+        key = "coulomb" if friction.static is None else "static"
+        side = " on the motor's side" if ratio != 1 else ""
+        expected = f"less than the torque limit ({most:g}{side}), as the joint could only stick"
+        yield f"friction.{key}", expected, friction.breakaway
+
+
+def active_faults(friction: Friction, ratio: float, rate: float | None) -> Faults:
+    """Yield bristles that drive a joint within its rate limit; keys of the link."""
+    fastest = friction.passive_rate / ratio
+    if rate is not None and fastest < rate:
+        expected = (
+            f"so little that friction drives nothing up to limits.rate ({rate:g}; it does above "
+            f"{fastest:.3g}, 4 g(v) (sigma1 + viscous)/sigma1^2)"
+        )
+        yield "friction.sigma1", expected, friction.sigma1
+
+
+def motor_ratio(friction: Friction, gear: float | None) -> float:
+    """Rate of the friction's side per rate of its coordinate: the gear of a flexible joint, or 1.
+
+    Friction F(v) of the side is ratio F(ratio v) on the coordinate, as rotors are referred to the
+    output side.
+    """
+    return gear if gear is not None and friction.side == "motor" else 1.0

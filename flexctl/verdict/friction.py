@@ -1,0 +1,407 @@
+"""What dry friction does to a linear loop: one unknown damper per joint, the stuck joint, the hunt.
+
+The slope of smoothed friction at rest is no damping. A harmonic motion of amplitude A and frequency
+w of a joint feels Coulomb friction as the damper d = 4 F_c/(pi w A) [Armstrong94], from 0 for large
+motions to infinity for a joint that sticks; sliding at the rate v it feels the slope g'(v), which
+is negative, at v = v_S/sqrt(2) down to -sqrt(2/e) (F_s - F_c)/v_S. So the loop with viscous
+friction is judged with every damper from that slope to infinity. A joint that breaks away and
+gathers speed loses up to 0.638 (F_s - F_c)/v_S per rate, the steepest chord of F_s - g(v): if the
+loop with integral action is unstable with that negative damper, it hunts. A describing function
+predicts, it proves nothing.
+
+The dampers at which a continuous loop crosses the axis are those of an exact eigenvalue problem. Of
+a sampled loop, on whose matrix over a sample a damper acts nonlinearly, the multipliers are
+computed on a grid of dampers, and crossings are bisected.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+
+from flexctl.checks import Array
+from flexctl.loop import ClosedLoop, LinearLoop, judge_poles, spectral_abscissa
+from flexctl.model import Friction
+from flexctl.records import Summary
+from flexctl.robustness import Parameter, UncertainLoop, find_real_crossings
+
+_FARTHEST = 1e6  # of the damper that stops the effective inertia at the loop's own speed
+_GRID = np.geomspace(1e-4, 1e4, 161)  # of the same, for sampled loops
+_SINGULAR = 1e-12  # smallest singular value of the balanced stiffness that holds the arm
+_CHORD = 0.6381726863 / np.sqrt(2 / np.e)  # max of (1 - exp(-x^2))/x, in steepest slopes
+_SETTLED = 1e-9  # of the fastest pole: integrals of a stuck joint, which do not move the arm
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnstableDampers:
+    """Dampers [N m s/rad or N s/m] with which a loop is unstable: `low` to `high`.
+
+    Attributes
+    ----------
+    amplitude
+        Of the vibration of frequency `frequency` [rad/s] that feels the damper `low`, [rad or m]:
+        smaller ones grow up to it, larger ones decay down to it. None where `low` is not positive.
+    """
+
+    low: float
+    high: float
+    frequency: float | None
+    amplitude: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointDamper:
+    """A loop with any damper at one joint, or at all in proportion to their Coulomb friction.
+
+    Attributes
+    ----------
+    joint
+        Index of the joint; None for all together, with dampers per unit of Coulomb friction.
+    sliding
+        Whether it slides, so that amplitudes are lengths; None for joints of both kinds.
+    least
+        The negative slope of falling friction, from which dampers are judged; 0 where none falls.
+    unstable
+        Dampers with which the loop is unstable, ascending.
+    stuck
+        Whether the loop is stable with the joint stuck: True, False or "marginal". Integrals that
+        then only wind up do not count.
+    """
+
+    joint: int | None
+    sliding: bool | None
+    least: float
+    unstable: tuple[UnstableDampers, ...]
+    stuck: bool | str
+
+    @property
+    def stable(self) -> bool:
+        """Whether the loop is stable with every damper, negative ones apart."""
+        return not any(range_.high > 0 for range_ in self.unstable)
+
+    @property
+    def slides(self) -> bool:
+        """Whether it is stable where sliding friction falls most steeply."""
+        return not any(range_.low < 0 for range_ in self.unstable)
+
+    @property
+    def breaks_away(self) -> bool:
+        """Whether a joint that breaks away from static friction gathers speed by itself."""
+        chord = _CHORD * self.least
+        return any(range_.low < chord < range_.high for range_ in self.unstable)
+
+    @property
+    def amplitude(self) -> float:
+        """Largest amplitude [rad or m] up to which vibrations grow; 0 where none does."""
+        return max((own.amplitude or 0.0 for own in self.unstable), default=0.0)
+
+    @property
+    def frequency(self) -> float | None:
+        """Frequency [rad/s] of that vibration; None where there is none."""
+        own = max(self.unstable, key=lambda one: one.amplitude or 0.0, default=None)
+        return own.frequency if own and own.amplitude else None
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FrictionVerdict(Summary):
+    """What dry friction of the joints does to a loop at its final equilibrium.
+
+    Attributes
+    ----------
+    dampers
+        The loop with any damper at each joint that has dry friction, and at all together.
+    sticking_offset
+        Largest distance [m] of the tip, where friction may hold the arm, from where it is with the
+        joints at the reference; infinite where nothing else holds it, None with integral action.
+    hunts
+        Whether the loop has integral action and static friction so far above the Coulomb friction
+        that it sticks and breaks away again and again.
+    integral
+        Whether the loop has integral action.
+    """
+
+    dampers: tuple[JointDamper, ...]
+    sticking_offset: float | None
+    hunts: bool
+    integral: bool
+
+    @property
+    def stable(self) -> bool:
+        """Whether the loop is stable with every damper and with every joint stuck."""
+        return all(own.stable and own.stuck is not False for own in self.dampers)
+
+    @property
+    def amplitude(self) -> float:
+        """Largest amplitude [rad or m] up to which vibrations of a joint grow; 0: none does."""
+        return max(own.amplitude for own in self.dampers)
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "stable": self.stable,
+            "amplitude": self.amplitude or None,
+            "sticking_offset": self.sticking_offset,
+            "hunts": self.hunts,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Rubbing:
+    """Joints that rub: rows of q, and on these the steepest fall and F_c, F_s by each of them."""
+
+    rows: tuple[int, ...]
+    fall: Array
+    coulomb: Array
+    breakaway: Array
+    slide: tuple[bool, ...]
+
+
+def judge_friction(loop: ClosedLoop, linear: LinearLoop) -> FrictionVerdict | None:
+    """Judge a linear loop of `loop` with dry friction; None where no joint has any."""
+    joints = loop.truth.arm.dry_joints if loop.truth.friction else ()
+    if not joints:
+        return None
+    rubbing = _rubbing(loop, joints)
+    dampers = [_judge(linear, rubbing, k, joint) for k, joint in enumerate(joints)]
+    if len(joints) > 1:
+        dampers.append(_judge(linear, rubbing, None, None))
+    integral = _integrates(loop, linear)
+    return FrictionVerdict(
+        dampers=tuple(dampers),
+        sticking_offset=None if integral else _sticking_offset(loop, linear, rubbing),
+        hunts=integral and any(own.breaks_away for own in dampers),
+        integral=integral,
+    )
+
+
+def _rubbing(loop: ClosedLoop, joints: Sequence[int]) -> _Rubbing:
+    truth = loop.truth
+    frictions = [truth.arm.links[j].friction or Friction() for j in joints]
+    ratio = np.array([truth.arm.links[j].friction_ratio for j in joints])
+    sides = zip(joints, frictions, strict=True)
+    falls = [steepest_fall(friction) for friction in frictions]
+    return _Rubbing(
+        rows=tuple(truth.drives[j] if own.side == "motor" else j for j, own in sides),
+        fall=ratio**2 * np.array(falls),
+        coulomb=ratio * np.array([own.coulomb for own in frictions]),
+        breakaway=ratio * np.array([own.breakaway for own in frictions]),
+        slide=tuple(truth.bodies[j].sliding for j in joints),
+    )
+
+
+def steepest_fall(friction: Friction) -> float:
+    """Return the steepest fall -g'(v) = sqrt(2/e) (F_s - F_c)/v_S of friction, at v_S/sqrt(2)."""
+    if not friction.drops or friction.stribeck_velocity is None:
+        return 0.0
+    drop = friction.breakaway - friction.coulomb
+    return float(np.sqrt(2 / np.e) * drop / friction.stribeck_velocity)
+
+
+def _judge(linear: LinearLoop, rubbing: _Rubbing, k: int | None, joint: int | None) -> JointDamper:
+    """Judge the loop with a damper at the k-th joint that rubs, or with all dampers (None)."""
+    if k is not None:
+        rows, size, force = [rubbing.rows[k]], np.ones(1), float(rubbing.coulomb[k])
+        least = -float(rubbing.fall[k])
+    else:
+        rows, size, force = list(rubbing.rows), rubbing.coulomb, 1.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slopes = np.where(rubbing.fall > 0, rubbing.fall / size, 0.0)
+        least = -float(slopes[np.isfinite(slopes)].max(initial=0.0))
+    slide = set(rubbing.slide if k is None else rubbing.slide[k : k + 1])
+    damped = _Damped(loop=linear, rows=tuple(rows), size=size)
+    ranges = [
+        UnstableDampers(low=low, high=high, frequency=w, amplitude=_amplitude(force, low, w))
+        for low, high, w in damped.unstable(least)
+    ]
+    return JointDamper(
+        joint=joint,
+        sliding=slide.pop() if len(slide) == 1 else None,
+        least=least,
+        unstable=tuple(ranges),
+        stuck=damped.stuck,
+    )
+
+
+def _amplitude(force: float, damper: float, frequency: float | None) -> float | None:
+    """Amplitude 4 F/(pi w d) of a vibration that feels the damper d > 0."""
+    if damper <= 0 or not frequency:
+        return None
+    return 4 * force / (np.pi * frequency * damper)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Damped:
+    """A linear loop with dampers delta times `size` (k,) on the rates of k coordinates `rows`."""
+
+    loop: LinearLoop
+    rows: tuple[int, ...]
+    size: Array
+
+    @cached_property
+    def scale(self) -> float:
+        """Damper that stops the inertia of the coordinates at the speed of the loop."""
+        M = self.loop.plant.M
+        own = np.linalg.solve(M, np.eye(len(M))[:, self.rows])
+        inverse = own[list(self.rows), range(len(self.rows))]  # of effective inertias
+        speed = np.exp(np.log(np.abs(self.loop.poles).clip(min=1e-3)).mean())
+        return float(speed / (inverse * self.size).max())
+
+    def abscissa(self, delta: float) -> float:
+        """Spectral abscissa [1/s] with a damper."""
+        return spectral_abscissa(self._with(delta).poles)
+
+    def _with(self, delta: float) -> LinearLoop:
+        plant = self.loop.plant
+        D = plant.D.copy()
+        D[self.rows, self.rows] += delta * self.size
+        return replace(self.loop, plant=replace(plant, D=D))
+
+    def unstable(self, least: float) -> list[tuple[float, float, float | None]]:
+        """Ranges of dampers from `least` on with an unstable loop, frequencies at their low ends.
+
+        The last one may end at infinity.
+        """
+        crossings = self._sampled(least) if self.loop.sampled else self._continuous(least)
+        ends = [(least, None), *crossings, (np.inf, None)]
+        ranges: list[tuple[float, float, float | None]] = []
+        for (low, w), (high, _) in itertools.pairwise(ends):
+            if high - low <= 1e-9 * max(abs(low), self.scale):
+                continue
+            if self.abscissa(self._between(low, high)) <= 0:
+                continue
+            if ranges and ranges[-1][1] == low:  # unstable on both sides
+                ranges[-1] = (ranges[-1][0], high, ranges[-1][2])
+            else:
+                ranges.append((low, high, w))
+        return ranges
+
+    def _between(self, low: float, high: float) -> float:
+        """Damper between two, where they are far apart in the logarithmic middle."""
+        if np.isinf(high):
+            return max(3 * low, 30 * self.scale)
+        return float(np.sqrt(low * high)) if low > 0 else (low + high) / 2
+
+    def _continuous(self, least: float) -> list[tuple[float, float | None]]:
+        """Dampers and frequencies at which eigenvalues lie on the axis, ascending."""
+        known, plant = self.loop.in_modes, self.loop.plant
+        n = len(plant.M)
+        rows = list(self.rows)
+        pushed = np.vstack([np.zeros((n, len(rows))), np.linalg.solve(plant.M, np.eye(n)[:, rows])])
+        N = len(known.A)
+        U, V = np.zeros((N, len(rows))), np.zeros((len(rows), N))
+        U[: 2 * n] = -np.linalg.solve(known.S, pushed)
+        V[:, : 2 * n] = (self.scale * self.size)[:, None] * known.S[n:][rows]
+        damper = Parameter(name="damper", size=len(rows), lowest=least / self.scale)
+        uncertain = UncertainLoop(
+            A=known.A,
+            U=U,
+            V=V,
+            D=np.zeros((len(rows), len(rows))),
+            parameters=(damper,),
+            states=tuple(f"y{k + 1}" for k in range(N)),
+        )
+        found = find_real_crossings(uncertain, least / self.scale - 1e-9, _FARTHEST)
+        return [(own.delta * self.scale, own.frequency) for own in found if own.change]
+
+    def _sampled(self, least: float) -> list[tuple[float, float | None]]:
+        """Dampers and frequencies at which multipliers of a sampled loop have size one."""
+        grid = [x for x in np.append(-_GRID[::-1], _GRID) * self.scale if x > least]
+        grid = [least, *([0.0] if least < 0 else []), *grid] if least < 0 else [0.0, *grid]
+        grid = sorted(set(grid))
+        values = [self.abscissa(x) for x in grid]
+        found = []
+        for (a, b), (at_a, at_b) in zip(
+            itertools.pairwise(grid), itertools.pairwise(values), strict=True
+        ):
+            if (at_a > 0) != (at_b > 0):
+                found.append((x := self._bisected(a, b), self._frequency(x)))
+        return found
+
+    def _bisected(self, a: float, b: float) -> float:
+        def rate(x: float) -> float:
+            return self.abscissa(x) or -1e-300
+
+        return float(scipy.optimize.brentq(rate, a, b, xtol=1e-9 * self.scale, rtol=1e-10))  # pyright: ignore[reportArgumentType]
+
+    def _frequency(self, damper: float) -> float:
+        poles = self._with(damper).poles
+        return float(abs(poles[poles.real.argmax()].imag))
+
+    @property
+    def stuck(self) -> bool | str:
+        """Whether the loop is stable while the coordinates are held."""
+        plant, n = self.loop.plant, len(self.loop.plant.M)
+        free = np.setdiff1d(np.arange(n), self.rows)
+        if not len(free):
+            return _judge_moving(np.linalg.eigvals(self.loop.F).astype(complex))
+        both, grid = np.append(free, n + free), np.ix_(free, free)
+        held = replace(
+            plant,
+            **{name: getattr(plant, name)[grid] for name in ("M", "D", "K", "K_elastic")},
+            B=plant.B[free],
+            q0=plant.q0[free],
+            outputs=plant.outputs[:, both],
+            coordinates=tuple(plant.coordinates[k] for k in free),
+        )
+        loop = replace(
+            self.loop,
+            plant=held,
+            feedback=self.loop.feedback[:, both],
+            driven_by=self.loop.E[:, both],
+            own=self.loop.F,
+        )
+        return _judge_moving(loop.poles)
+
+
+def _judge_moving(poles: Array) -> bool | str:
+    """Judge poles without those at zero: integrals that wind up."""
+    moving = poles[np.abs(poles) > _SETTLED * np.abs(poles).max(initial=1.0)]
+    return judge_poles(moving) if len(moving) else True
+
+
+def _integrates(loop: ClosedLoop, linear: LinearLoop) -> bool:
+    """Whether a law integrates errors: an integral state, or a law with a pole at zero."""
+    if loop.controller.n_integral or not len(linear.F):
+        return bool(loop.controller.n_integral)
+    values = np.abs(np.linalg.eigvals(linear.F))
+    return bool(values.min() <= _SETTLED * max(values.max(), 1.0))
+
+
+def _sticking_offset(loop: ClosedLoop, linear: LinearLoop, rubbing: _Rubbing) -> float:
+    """Largest distance [m] of the tip from its reference where friction may hold the arm.
+
+    At rest friction forces f with |f_j| <= F_s,j are in balance with the static stiffness of the
+    loop, law included: the tip moves by G f. Its distance is convex in f, so largest at a corner.
+    """
+    plant, rest = linear.plant, linear.rest
+    n, n_z, m = len(plant.M), len(linear.F), plant.B.shape[1]
+    J = np.block(
+        [
+            [plant.K - plant.B @ linear.feedback[:, :n], -plant.B @ linear.integral_gain],
+            [linear.E[:, :n], linear.F],
+        ]
+    )
+    rows, columns = _largest(J, 1), _largest(J, 0)
+    balanced = J / np.sqrt(rows[:, None] * columns)
+    if np.linalg.svd(balanced, compute_uv=False)[-1] <= _SINGULAR:
+        return np.inf
+    forces = np.zeros((n + n_z, len(rubbing.rows)))
+    forces[rubbing.rows, range(len(rubbing.rows))] = rubbing.breakaway
+    moved = np.linalg.solve(J, forces)[:n]
+    G = plant.outputs[m : m + 3, :n] @ moved
+    at_rest = np.zeros(3)
+    if rest is not None:
+        at_rest = loop.truth.tip(rest.q) - loop.truth.tip(rest.reference)
+    corners = np.array(list(itertools.product((-1.0, 1.0), repeat=len(rubbing.rows))))
+    return float(np.linalg.norm(at_rest + corners @ G.T, axis=1).max())
+
+
+def _largest(A: Array, axis: int) -> Array:
+    """Largest entries of the rows or columns of A, 1 for zero ones."""
+    largest = np.abs(A).max(axis=axis, initial=0.0)
+    return np.where(largest > 0, largest, 1.0)

@@ -1,0 +1,176 @@
+"""Modes that a design plant neglects, as an error of the arm of which only the size is used.
+
+With all m torques broken, the loop gain of the law on the truth is L_t = L (I + E), where L is that
+on its own design plant and E the error of the arm as the law sees it, at its input. With
+T = L (I + L)^-1 of the design's loop, I + L_t = (I + L)(I + T E): where L_t and L have equally many
+unstable poles and the design's loop is stable, that on the truth is stable if at every frequency
+
+    sigma_max(d T d^-1) sigma_max(d E d^-1) < 1
+
+for some scaling d of the torques. A lightly damped mode that the design neglects breaks this at its
+resonance, although its phase may be harmless: then stability is not proven, no more. The product is
+looked at on a grid dense beside every resonance, its largest value refined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexctl.checks import Array, ComplexArray
+from flexctl.errors import NoEquilibriumError
+from flexctl.loop import (
+    ClosedLoop,
+    LinearLoop,
+    close_around,
+    linearise_loop,
+    motion_poses,
+    spectral_abscissa,
+)
+from flexctl.verdict.broken_loop import BrokenLoop, break_loop
+from flexctl.verdict.disk_margin import best_scaling
+from flexctl.verdict.frequency_choice import resolving_frequencies
+from flexctl.verdict.largest_gain import scaled
+from flexctl.verdict.transfer import axis_points, transfer
+
+_UNSTABLE = 1e-6  # real part of a pole of L, relative to the fastest, that counts as unstable
+_FINE, _ROUNDS = 21, 6  # frequencies and rounds of the refinement
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeglectedModes:
+    """The small-gain test of one pose.
+
+    Attributes
+    ----------
+    t
+        Time [s] of the pose of the motion, without the second loop; None of the final or chosen
+        pose.
+    peak, frequency
+        Largest sigma_max(T) sigma_max(E) [-] over all frequencies and where it is [rad/s].
+    unstable_design, unstable_truth
+        Numbers of unstable poles of the loop gains.
+    abscissa_design, abscissa_truth
+        Largest real parts of the closed loops' eigenvalues [1/s].
+    why
+        Why there is no result; empty where there is one.
+    """
+
+    t: float | None
+    peak: float = np.nan
+    frequency: float = np.nan
+    unstable_design: int = 0
+    unstable_truth: int = 0
+    abscissa_design: float = np.nan
+    abscissa_truth: float = np.nan
+    why: str = ""
+
+    @property
+    def proven(self) -> bool:
+        """Whether the test shows that the loop on the truth is stable."""
+        alike = self.unstable_design == self.unstable_truth
+        return not self.why and alike and self.abscissa_design < 0 and self.peak < 1
+
+    @property
+    def stable(self) -> bool:
+        """Whether the loop on the truth is stable, by its eigenvalues."""
+        return self.abscissa_truth < 0
+
+
+def neglected_modes(
+    loop: ClosedLoop, joints: Array | None = None, *, n_path: int = 0
+) -> tuple[NeglectedModes, ...]:
+    """Test a loop at its final pose or at chosen `joints` (m,), and at poses of its motion.
+
+    Results that could not be found say why.
+    """
+    controller = loop.controller
+    reference, weight = controller.reference, controller.final_second_loop_weight
+    first = (reference.final, weight) if joints is None else (joints, 0.0)
+    found = [_at_pose(loop, None, *first)]
+    if n_path:
+        times, poses = motion_poses(reference, n_path)
+        found += [_at_pose(loop, t, q, 0.0) for t, q in zip(times.tolist(), poses, strict=True)]
+    return tuple(found)
+
+
+def _at_pose(loop: ClosedLoop, t: float | None, joints: Array, weight: float) -> NeglectedModes:
+    own = close_around(loop.controller, loop.controller.plant)
+    try:
+        design, truth = (linearise_loop(one, joints, weight) for one in (own, loop))
+    except NoEquilibriumError as error:
+        return NeglectedModes(t=t, why=str(error))
+    return small_gain_test(design, truth, t)
+
+
+def small_gain_test(design: LinearLoop, truth: LinearLoop, t: float | None) -> NeglectedModes:
+    """Compare a law's linear loop on its design plant and on the truth; see the module."""
+    cuts = break_loop(design), break_loop(truth)
+    opened = [cut.opened(range(cut.m)) for cut in cuts]
+    rates = [cut.rates(A) for cut, A in zip(cuts, opened, strict=True)]
+    counts = [int((rate.real > _UNSTABLE * np.abs(rate).max()).sum()) for rate in rates]
+    closed = np.concatenate([cut.rates(cut.A) for cut in cuts])
+    fastest = cuts[0].fastest
+    w = resolving_frequencies(closed, np.concatenate(rates), fastest, np.zeros(0))
+    try:
+        peak, at = _largest_product(cuts, opened, w)
+    except np.linalg.LinAlgError:
+        return NeglectedModes(t=t, why="a torque has no feedback, so that the error has no size")
+    return NeglectedModes(
+        t=t,
+        peak=peak,
+        frequency=at,
+        unstable_design=counts[0],
+        unstable_truth=counts[1],
+        abscissa_design=spectral_abscissa(design.poles),
+        abscissa_truth=spectral_abscissa(truth.poles),
+    )
+
+
+def _largest_product(
+    cuts: tuple[BrokenLoop, BrokenLoop], opened: Sequence[Array], w: Array
+) -> tuple[float, float]:
+    """Largest product of both norms, refined between the neighbours of its frequency."""
+    value, at = 0.0, float(w[0])
+    for _ in range(_ROUNDS):
+        found = products(cuts, opened, w)
+        k = int(found.argmax())
+        if found[k] > value:
+            value, at = float(found[k]), float(w[k])
+        w = np.linspace(w[max(k - 1, 0)], w[min(k + 1, len(w) - 1)], _FINE)
+    return value, at
+
+
+def products(cuts: tuple[BrokenLoop, BrokenLoop], opened: Sequence[Array], w: Array) -> Array:
+    """sigma_max(d T d^-1) sigma_max(d E d^-1) (K,) at frequencies w (K,); infinite at a pole of E.
+
+    The scaling d is the better of ones and of that which is best for E.
+    """
+    gains = [
+        -transfer(A, cut.B, cut.C, axis_points(w, cut.sample_time))
+        for cut, A in zip(cuts, opened, strict=True)
+    ]
+    finite = np.isfinite(gains[0]).all(axis=(1, 2)) & np.isfinite(gains[1]).all(axis=(1, 2))
+    L, truth = gains[0][finite], gains[1][finite]
+    E = np.linalg.solve(L, truth - L).astype(complex)
+    T = np.linalg.solve(np.eye(L.shape[1]) + L, L).astype(complex)
+    size = np.full(len(w), np.inf)
+    size[finite] = np.minimum(_norms(T) * _norms(E), _scaled_norms(T, E))
+    return size
+
+
+def _norms(matrices: ComplexArray) -> Array:
+    return np.linalg.norm(matrices, 2, axis=(1, 2))
+
+
+def _scaled_norms(T: ComplexArray, E: ComplexArray) -> Array:
+    """Product (K,) of the norms under the scaling that is best for each E."""
+    if E.shape[1] == 1:
+        return _norms(T) * _norms(E)
+    sizes = np.empty(len(E))
+    for k, error in enumerate(E):
+        d = best_scaling(error) if np.abs(error).all() else np.ones(len(error))
+        sizes[k] = _norms(scaled(T[k : k + 1], d))[0] * _norms(scaled(E[k : k + 1], d))[0]
+    return sizes

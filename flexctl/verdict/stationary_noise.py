@@ -1,0 +1,187 @@
+"""What noise does to a loop at rest: root mean squares of tip and torques, by Lyapunov equations.
+
+Of x' = A x + G w with white noise w of intensity I the stationary covariance P solves
+A P + P A' + G G' = 0, of x+ = A x + w with covariance Q of w it solves P = A P A' + Q. White noise
+that acts on a sampled plant has over a sample Q = int_0^T e^{As} G G' e^{A's} ds, and a reading of
+intensity V that is sampled with the period T the covariance V/T. Source: [AndersonMoore90].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from flexctl import checks
+from flexctl.checks import Array
+from flexctl.control import disturbance
+from flexctl.errors import ComputationError
+from flexctl.loop import ClosedLoop, LinearLoop, one_sample
+from flexctl.records import Summary
+
+_RESIDUAL = 1e-6  # relative, of a Lyapunov equation that counts as solved
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseInputs:
+    """White noise of a linear loop: w on the arm, and errors of r readings of its law.
+
+    Attributes
+    ----------
+    process
+        Input matrix (2n, k) of w, of intensity 1, in x' = A x + process w.
+    V
+        Intensity (r, r) of the errors e of readings [square of their unit, s].
+    by_tau, by_z
+        u = ... + by_tau e (m, r) and z' = ... + by_z e (n_z, r).
+    """
+
+    process: Array
+    V: Array
+    by_tau: Array
+    by_z: Array
+
+    def __post_init__(self) -> None:
+        r = len(self.V)
+        checks.shape("V", self.V, (r, r))
+        checks.shape("by_tau", self.by_tau, (len(self.by_tau), r))
+        checks.shape("by_z", self.by_z, (len(self.by_z), r))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class NoiseLevels(Summary):
+    """Root mean squares of a loop at rest under noise of its instruments and of the arm.
+
+    Attributes
+    ----------
+    tip_rms
+        Distance of the tip from its mean [m].
+    torque_rms
+        Torques (m,) [N m or N], of a sampled law those that it holds.
+    """
+
+    tip_rms: float
+    torque_rms: Array
+
+
+def stationary_noise(loop: LinearLoop, noise: NoiseInputs) -> tuple[Array, Array]:
+    """Covariances of the state x of the arm (2n, 2n) and of the torques (m, m), at rest.
+
+    Of a sampled loop they are those at the samples. Torques that follow white noise at once have
+    no covariance in a continuous loop: infinite entries.
+
+    Raises ComputationError when the loop is not stable, or the covariance is not accurate.
+    """
+    n, m = loop.feedback.shape[1], len(loop.K)
+    if not loop.poles.real.max() < 0:
+        raise ComputationError("noise: expected a stable loop, got one that is not")
+    T = loop.sample_time
+    if T is None:
+        G = np.hstack([noise.process, loop.B[:n] @ noise.by_tau @ _root(noise.V)])
+        G = np.vstack([G, np.zeros((len(loop.F), G.shape[1]))])
+        G[n:, noise.process.shape[1] :] = noise.by_z @ _root(noise.V)
+        P = _covariance(loop.A + loop.B @ loop.K, G @ G.T, sampled=False)
+        R = loop.K @ P @ loop.K.T
+        direct = np.einsum("ir,rs,is->i", noise.by_tau, noise.V, noise.by_tau) > 0
+        R[np.diag(direct)] = np.inf
+        return P[:n, :n], R
+    A, B = one_sample(loop, T, loop.delay)
+    K = np.hstack([loop.K, np.zeros((m, len(A) - loop.K.shape[1]))])
+    entering = B @ noise.by_tau
+    entering[n : n + len(noise.by_z)] += T * noise.by_z
+    Q = entering @ (noise.V / T) @ entering.T
+    Q[:n, :n] += sampled_covariance(loop.plant.A_state, noise.process, T)
+    P = _covariance(A + B @ K, Q, sampled=True)
+    direct = noise.by_tau @ (noise.V / T) @ noise.by_tau.T
+    return P[:n, :n], K @ P @ K.T + direct
+
+
+def sampled_covariance(A: Array, G: Array, T: float) -> Array:
+    """int_0^T e^{As} G G' e^{A's} ds (N, N). Source: [VanLoan78].
+
+    One exponential gives it for a part of the time in which no mode decays much; it is then
+    doubled: Q(2 t) = Q(t) + e^{At} Q(t) e^{A't}.
+    """
+    _, (scale, _) = scipy.linalg.matrix_balance(A, permute=False, separate=True)
+    A, G, N = A * scale / scale[:, None], G / scale[:, None], len(A)
+    halvings = max(0, int(np.ceil(np.log2(max(np.abs(A).sum(axis=1).max() * T, 1e-300)))))
+    pair = np.zeros((2 * N, 2 * N))
+    pair[:N, :N], pair[:N, N:], pair[N:, N:] = -A, G @ G.T, A.T
+    whole = scipy.linalg.expm(pair * (T / 2.0**halvings))
+    Phi = whole[N:, N:].T
+    Q = Phi @ whole[:N, N:]
+    for _ in range(halvings):
+        Q, Phi = Q + Phi @ Q @ Phi.T, Phi @ Phi
+    return (Q + Q.T) / 2 * scale[:, None] * scale
+
+
+def noise_levels(loop: ClosedLoop, linear: LinearLoop) -> NoiseLevels | None:
+    """Find what the noise of a design's observer does to its loop about an equilibrium.
+
+    None without an observer, and where the file gives no densities: the filter's own are then
+    ratios. Raises ComputationError as `stationary_noise`.
+    """
+    noise = observer_noise(loop, linear)
+    if noise is None:
+        return None
+    P, R = stationary_noise(linear, noise)
+    n = loop.truth.n
+    tip = loop.truth.tip_jacobian(linear.plant.q0) @ P[:n, :n]
+    variance = np.trace(tip @ loop.truth.tip_jacobian(linear.plant.q0).T)
+    return NoiseLevels(tip_rms=float(np.sqrt(max(variance, 0.0))), torque_rms=_sizes(R))
+
+
+def observer_noise(loop: ClosedLoop, linear: LinearLoop) -> NoiseInputs | None:
+    """Noise that a design with an observer states; None where it states none.
+
+    An integral of measured positions takes the noise of the first instrument that reads them.
+    """
+    observer, choice = loop.controller.observer, loop.controller.design.observer
+    if observer is None or choice is None or "noise" not in choice.model_fields_set:
+        return None
+    read, gain = observer.instruments, observer.gain
+    n_i = len(linear.F) - len(gain)
+    by_z = np.vstack([np.zeros((n_i, len(read.names))), gain])
+    seen = {name: k for k, name in enumerate(linear.signals.names)}
+    states = loop.controller.plant.coordinates
+    states = (*states, *(f"{name}.rate" for name in states))
+    for name, k in seen.items():
+        rows = np.flatnonzero(read.C[:, states.index(name)])
+        by_z[:n_i, rows[0]] = linear.signals.by_z[:n_i, k]
+    return NoiseInputs(
+        process=disturbance(loop.truth, linear.plant, choice.noise),
+        V=read.V,
+        by_tau=np.zeros((len(linear.K), len(read.names))),
+        by_z=by_z,
+    )
+
+
+def _covariance(A: Array, Q: Array, *, sampled: bool) -> Array:
+    """Stationary covariance (N, N), of states scaled so that A is balanced."""
+    _, (scale, _) = scipy.linalg.matrix_balance(A, permute=False, separate=True)
+    A, Q = A * scale / scale[:, None], Q / scale[:, None] / scale
+    if sampled:
+        P = scipy.linalg.solve_discrete_lyapunov(A, Q, method="bilinear")
+        left = A @ P @ A.T - P + Q
+    else:
+        P = scipy.linalg.solve_continuous_lyapunov(A, -Q)
+        left = A @ P + P @ A.T + Q
+    size = max(np.abs(Q).max(initial=0.0), np.abs(A @ P).max(initial=0.0))
+    if np.abs(left).max(initial=0.0) > _RESIDUAL * size:
+        raise ComputationError(
+            "noise: expected an accurate covariance, got a Lyapunov equation whose residual is "
+            f"{np.abs(left).max() / size:.2g} of its terms; choose a coarser truth plant"
+        )
+    return (P + P.T) / 2 * scale[:, None] * scale
+
+
+def _root(V: Array) -> Array:
+    """Return a factor of V (r, r): V = root root'."""
+    values, vectors = np.linalg.eigh(V)
+    return vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+def _sizes(R: Array) -> Array:
+    """Root mean squares (m,) from a covariance (m, m)."""
+    return np.sqrt(np.maximum(np.diag(R), 0.0))

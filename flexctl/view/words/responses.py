@@ -1,0 +1,89 @@
+"""What frequency responses of a loop say in words: crossover, the thinnest margins, peaks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexctl.verdict import NO_LIMIT_DB, ChannelResponse, LoopResponses, Place
+from flexctl.view.words.numbers import figure
+
+_NOTHING = 1e-6  # of an error: the truth is the design's own plant
+_USUAL = 2.0  # Ms below which a loop is usually called robust
+
+
+def responses_words(record: LoopResponses) -> str:
+    """Say where a loop crosses over, which channel has the thinnest margins, and the peaks."""
+    name = " on ".join(filter(None, (record.design, record.model))) or "The loop"
+    if record.no_margins:
+        return (
+            f"{name} has no margins: the closed loop is not stable. Its loop gain is that of the "
+            "broken loop all the same."
+        )
+    actuators = _place(record, "actuator", "Broken at the actuators")
+    sensors = _place(record, "sensor", "Broken at the sensors")
+    return " ".join(filter(None, (f"{name}:", actuators, sensors, neglected_words(record))))
+
+
+def neglected_words(record: LoopResponses) -> str:
+    """Say whether stability on the truth follows from the size of what the design neglects."""
+    judged = [one for one in record.neglected if not one.why]
+    if not judged or max(one.peak for one in judged) < _NOTHING:
+        return ""
+    if all(one.proven for one in judged):
+        worst = max(judged, key=lambda one: one.peak)
+        return (
+            "Modes that the design neglects cannot destabilise it, whatever their phase: "
+            f"sigma_max(T) |error| is at most {worst.peak:.3g} {_where(record, worst.frequency)}."
+        )
+    unproven = [one for one in judged if not one.proven]
+    worst = max(unproven, key=lambda one: one.peak)
+    at = "" if worst.t is None else f", t = {worst.t:.3g} s"
+    where = _where(record, worst.frequency)
+    why = f"sigma_max(T) |error| reaches {worst.peak:.3g} {where}{at}; 1 is the limit"
+    if worst.peak < 1:
+        why = "its loop gain has more or fewer unstable poles there, or it is not stable itself"
+    exact = "stable" if all(one.stable for one in judged) else "not stable"
+    return (
+        f"Robustness to the modes that the design neglects is not proven by their size ({why}); "
+        f"by its eigenvalues the loop on the truth is {exact}."
+    )
+
+
+def _place(record: LoopResponses, place: Place, where: str) -> str:
+    channels = [channel for channel in record.at(place) if channel.margins]
+    if not channels:
+        return ""
+    worst = max(channels, key=lambda one: one.margins.peaks.Ms if one.margins else 0.0)
+    assert worst.margins is not None
+    Ms, at = worst.margins.peaks.Ms, worst.margins.peaks.Ms_frequency
+    least = channel_name(worst) if len(channels) == 1 else f"least robust is {channel_name(worst)}"
+    limit = "" if Ms <= _USUAL else ", above the usual limit of 2"
+    peak = f"sensitivity peak Ms = {Ms:.3g} {_where(record, at)}{limit}"
+    return f"{where}, {least}: {margins_words(worst)}, {peak}."
+
+
+def _where(record: LoopResponses, frequency: float) -> str:
+    """Name a frequency; far from all poles there is none."""
+    if frequency < record.w[0]:
+        return "at rest"
+    far = record.sample_time is None and frequency > record.w[-1]
+    return "at high frequencies" if far else f"at {figure(frequency)} rad/s"
+
+
+def margins_words(channel: ChannelResponse) -> str:
+    """Write the gain, phase and disk margin of a channel."""
+    own = channel.margins
+    if own is None:
+        return "no margins"
+    gain = "no limit of the gain" if own.gain_db >= NO_LIMIT_DB else f"{own.gain_db:.3g} dB"
+    phase = f"{own.phase_deg:.3g} deg" if np.isfinite(own.phase_deg) else "no limit of the phase"
+    return f"{gain}, {phase}, disk {own.disk:.3g}"
+
+
+def channel_name(channel: ChannelResponse) -> str:
+    """Name a channel: ``torque of joint1``, ``joint1``, ``rate of joint1``."""
+    name = channel.name
+    if channel.place == "actuator":
+        return f"torque of {name.removeprefix('tau.')}"
+    rate = name.endswith((".rate", "_rate"))
+    return f"rate of {name[: -len('.rate')]}" if rate else name

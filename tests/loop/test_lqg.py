@@ -1,0 +1,152 @@
+"""LQG: the poles of its Riccati equations are those of the loop on the design plant."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+from flexctl.control.controller import design_controller
+from flexctl.errors import InputError
+from flexctl.loop.closed_loop import close_loop
+from flexctl.loop.linear import linearise, linearise_loop
+from flexctl.model.record import BasisChoice
+from flexctl.plant.equilibrium import find_equilibrium
+from tests.designs import make_design
+from tests.two_scales import arm_of, design_of, pose_of
+
+pytestmark = pytest.mark.usefixtures("no_compiler")
+
+WEIGHTS = {"joint_error": 200.0, "joint_rate": 2.0, "strain_energy": 3.0, "kinetic_energy": 2.0}
+WEIGHTS |= {"effort": 0.1}
+OBSERVED = {"measures": ["encoder", "tachometer"]}
+ARMS = ["rigid-joints", "sliding", "heavy-sliding", "heavy-spatial", "mixed"]
+
+
+def closed(name, second=None, **more):
+    """Loop of an arm of two scales on its own design plant."""
+    arm, order = arm_of(name), {"kind": "modes", "order": 1}
+    second = second or {"weights": WEIGHTS}
+    end = pose_of(arm)
+    tables = {"gains": None, "second_loop": second, "basis": order, "kind": "quintic"}
+    design = make_design(0.8 * end, end, "lqg", duration=2.0, **tables, **more)
+    return close_loop(design_controller(arm, design), arm, BasisChoice(**order))
+
+
+def poles_of(loop):
+    """Poles of the loop where the reference ends."""
+    return np.sort_complex(linearise_loop(loop, loop.controller.reference.final, 1.0).poles)
+
+
+def care_poles(loop):
+    """Poles of the LQR by SciPy, weights and equations written down here."""
+    plant, w = loop.truth, WEIGHTS
+    linear = linearise(plant, plant.straight(loop.controller.reference.final))
+    n, r = plant.n, list(plant.drives)
+    f = [row for row in range(n) if row not in r]
+    M, D, K, S = linear.M, linear.D, linear.K, linear.K_elastic
+    A = np.block([[np.zeros((n, n)), np.eye(n)], [-np.linalg.solve(M, np.hstack([K, D]))]])
+    B = np.vstack([np.zeros((n, plant.m)), np.linalg.solve(M, np.eye(n)[:, r])])
+    Qp, Qv = w["strain_energy"] * S / 2, np.zeros((n, n))
+    rigid = [row for row in r if row < plant.m]  # whose motion strains nothing
+    Qp[rigid], Qp[:, rigid] = 0, 0
+    Qp[r, r] += w["joint_error"]
+    Qv[np.ix_(f, f)] = w["kinetic_energy"] * M[np.ix_(f, f)] / 2
+    Qv[r, r] = w["joint_rate"]
+    P = scipy.linalg.solve_continuous_are(
+        A, B, scipy.linalg.block_diag(Qp, Qv), w["effort"] * np.eye(plant.m)
+    )
+    return np.linalg.eigvals(A - B @ B.T @ P / w["effort"])
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_the_loop_has_the_poles_of_its_riccati_equation(name):
+    loop = closed(name)
+
+    found = poles_of(loop)
+
+    own = np.sort_complex(loop.controller.feedback.poles)
+    assert found == pytest.approx(own, abs=1e-9 * np.abs(own).max())
+    exact = np.sort_complex(care_poles(loop))
+    assert found == pytest.approx(exact, abs=1e-7 * np.abs(exact).max())  # of the Riccati equation
+
+
+@pytest.mark.parametrize("name", ["rigid-joints", "heavy-spatial"])
+def test_with_an_observer_the_poles_are_those_of_both(name):
+    loop = closed(name, loop=OBSERVED)
+    controller = loop.controller
+
+    found = poles_of(loop)
+
+    both = np.sort_complex([*controller.feedback.poles, *controller.observer.poles])
+    assert found == pytest.approx(both, abs=1e-7 * np.abs(both).max())
+
+
+@pytest.mark.parametrize("schedule", [0, 5])
+@pytest.mark.parametrize("name", ["heavy-sliding", "heavy-spatial"])
+def test_at_rest_along_the_path_it_holds_the_sagging_arm(name, schedule):
+    # sag and torque are interpolated between 17 poses of the path: exact to round-off
+    loop = closed(name, {"weights": WEIGHTS, "schedule": schedule})
+    controller, plant = loop.controller, loop.controller.plant.nominal
+    motion, still = controller.reference, np.zeros(loop.truth.m)
+    for share in (0.0, 0.37, 1.0):
+        joints = motion.start + share * (motion.final - motion.start)
+        q, holding = find_equilibrium(plant, plant.straight(joints))
+
+        tau = controller.evaluate("law", 0.0, [], joints, still, still, q, np.zeros(plant.n))[0]
+
+        assert tau.ravel() == pytest.approx(holding, abs=1e-7 * np.abs(holding).max())
+
+
+def test_a_schedule_is_that_of_composite_control():
+    arm, second = arm_of("heavy-spatial"), {"weights": WEIGHTS, "schedule": 5}
+    one = closed("heavy-spatial", second).controller
+    other = design_of(arm, slow_loop=None, second_loop=second)
+    other = design_controller(arm, other, BasisChoice(order=1))
+    rng, n, m = np.random.default_rng(7), one.plant.n, one.plant.m
+    q = one.plant.straight(one.reference.final) + rng.normal(size=n) / 50
+    given = 0.0, [], *rng.normal(size=(3, m)), q, rng.normal(size=n)
+
+    found = [c.evaluate("law", *given)[0] for c in (one, other)]
+
+    assert found[0] == pytest.approx(found[1], rel=1e-12)
+
+
+def test_a_given_gain_is_taken(make):
+    gain = ((7.0, 0.1, 0.2, 3.0, 0.3, 0.4),)
+    design = make["design"]([0.0], [1.0], "lqg", gains=None, second_loop={"gain": gain})
+    controller = design_controller(make["single"](), design)
+    q, v, zero = np.array([1.2, 0.01, -0.02]), np.array([0.5, 0.2, 0.1]), np.zeros(1)
+
+    tau = controller.evaluate("law", 0.0, [], np.ones(1), zero, zero, q, v)[0].ravel()
+
+    assert tau == pytest.approx([-7 * 0.2 - 0.001 + 0.004 - 1.5 - 0.06 - 0.04])
+
+
+@pytest.mark.parametrize(
+    ("kind", "gravity", "refused"),
+    [("quintic", -9.81, True), ("quintic", 0.0, False), ("setpoint", -9.81, False)],
+)
+def test_under_gravity_the_way_must_be_straight(make, kind, gravity, refused):
+    arm = make["two-link"]((0.0, gravity, 0.0))
+    second, ends = {"weights": WEIGHTS}, ([0.0, 0.1], [0.5, 0.4])
+    more = {"duration": [0.5, 0.7]} if kind != "setpoint" else {}
+    design = make["design"](*ends, "lqg", kind=kind, gains=None, second_loop=second, **more)
+    if not refused:
+        assert design_controller(arm, design).feedback is not None
+        return
+    with pytest.raises(InputError, match=r"reference: expected a straight line in joint space"):
+        design_controller(arm, design)
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        ({"second_loop": None}, "second_loop: expected a table"),
+        ({"gains": {"Gp": 1.0, "Gv": 1.0}}, "gains: expected no such table"),
+        ({"second_loop": {"decay": 3.0, "switch": {"blend": 0.1}}}, r"second_loop\.switch: exp"),
+        ({"slow_loop": {"angle": "link"}}, "slow_loop: expected no such table"),
+    ],
+)
+def test_what_does_not_belong_to_it_is_refused(make, tables, message):
+    known = {"gains": None, "second_loop": {"decay": 3.0}}
+    with pytest.raises(ValueError, match=message):
+        make["design"]([0.0], [1.0], "lqg", **known | tables)

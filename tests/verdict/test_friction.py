@@ -1,0 +1,282 @@
+"""What dry friction does to linear loops: closed forms, scans, and runs that hunt or rest."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.linalg
+import scipy.optimize
+import scipy.signal
+
+from flexctl.loop.linear import linear_poses
+from flexctl.model import Friction
+from flexctl.simulation.integrators import Tolerance
+from flexctl.simulation.simulation import simulate
+from flexctl.verdict.evaluation import evaluate
+from flexctl.verdict.friction import _Damped, judge_friction, steepest_fall
+from flexctl.verdict.named_metrics import metrics
+from flexctl.verdict.reasons import find_reasons
+from flexctl.view.explain import explain
+from flexctl.view.to_json import to_json
+
+MASS = 2.0
+RUBS = {"coulomb": 0.6, "static": 1.0, "stribeck_velocity": 0.01, "smoothing_velocity": 1e-5}
+PD = {"Gp": [50.0], "Gv": [10.0]}
+PID = PD | {"Gi": [40.0]}
+
+
+@pytest.fixture(scope="module")
+def judged(make):
+    """judged(friction, gains, ...): the loop of a sliding mass, and the verdict on friction."""
+
+    def judge(friction, gains=PD, **loop):
+        link = {"joint": "prismatic", "hub": {"mass": MASS}, "friction": friction}
+        motion = {"kind": loop.pop("kind", "cycloid")}
+        start = [0.1] if motion["kind"] == "setpoint" else [0.0]
+        design = make["design"](start, [0.1], "joint-pd", gains=gains, loop=loop, **motion)
+        closed = make["close"](make["arm"]([link]), design)
+        return closed, judge_friction(closed, linear_poses(closed).final)
+
+    return judge
+
+
+def test_the_steepest_fall_is_that_of_the_formula():
+    friction = Friction(**RUBS)
+    v = np.linspace(0, 0.05, 200_001)
+    slope = np.gradient(friction.level(v), v)
+    assert steepest_fall(friction) == pytest.approx(-slope.min(), rel=1e-6)
+    assert v[slope.argmin()] == pytest.approx(0.01 / np.sqrt(2), rel=1e-3)
+    assert steepest_fall(Friction(coulomb=1.0)) == 0.0
+
+
+def test_the_steepest_chord_is_that_of_the_formula(judged):
+    best = scipy.optimize.minimize_scalar(
+        lambda x: -(1 - np.exp(-(x**2))) / x,
+        bounds=(0.5, 2),
+        method="bounded",
+        options={"xatol": 1e-9},
+    )
+    (own,) = judged(RUBS)[1].dampers
+    chord = -best.fun * 0.4 / 0.01
+    for gain, breaks in ((0.999 * chord, True), (1.001 * chord, False)):
+        (own,) = judged(RUBS, {"Gp": [50.0], "Gv": [gain]})[1].dampers
+        assert own.breaks_away is breaks
+    assert not own.slides  # the steepest slope is steeper
+
+
+def test_a_pd_loop_is_stable_with_every_damper_above_minus_its_own(judged):
+    _, verdict = judged(RUBS)
+    (own,) = verdict.dampers
+    assert verdict.stable
+    assert own.stable
+    assert own.least == pytest.approx(-np.sqrt(2 / np.e) * 0.4 / 0.01)
+    assert [(u.low, u.high) for u in own.unstable] == [(own.least, pytest.approx(-10.0))]
+    assert own.stuck is True
+    assert own.amplitude == 0.0
+
+
+def test_a_pid_loop_loses_stability_where_routh_says(judged):
+    _, verdict = judged(RUBS, PID)
+    (own,) = verdict.dampers
+    # m s^3 + (c + d) s^2 + k s + k_i: (c + d) k > m k_i
+    assert own.unstable[0].high == pytest.approx(MASS * 40 / 50 - 10)
+    assert verdict.hunts
+    assert verdict.sticking_offset is None
+    assert own.stuck is True  # the integral winds up, and moves nothing
+
+
+@pytest.mark.parametrize(("gains", "hunts"), [(PD, False), (PID, True)])
+def test_only_integral_action_hunts(judged, gains, hunts):
+    assert judged(RUBS, gains)[1].hunts is hunts
+    assert not judged({"coulomb": 0.6}, gains)[1].hunts
+
+
+def test_where_it_sticks_is_static_friction_over_stiffness(judged):
+    assert judged(RUBS)[1].sticking_offset == pytest.approx(1.0 / 50)
+
+
+def test_viscous_friction_alone_needs_no_verdict(judged):
+    assert judged({"viscous": 3.0})[1] is None
+
+
+def test_a_sampled_loop_is_judged_with_its_one_sample_map(judged):
+    loop, verdict = judged(RUBS, sample_time=0.01)
+    (own,) = verdict.dampers
+    T = 0.01
+
+    def largest(d):
+        A = np.array([[0, 1, 0], [0, -d / MASS, 1 / MASS], [0, 0, 0]])
+        step = scipy.linalg.expm(A * T)
+        return np.abs(np.linalg.eigvals(step[:2, :2] + step[:2, 2:] @ [[-50.0, -10.0]])).max() - 1
+
+    assert own.unstable[0].high == pytest.approx(scipy.optimize.brentq(largest, -12, -8), rel=1e-6)
+    assert loop.controller.sample_time == T
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_crossings_are_those_of_a_scan(make, seed):
+    # springs and masses with feedback from elsewhere: often unstable for some dampers only
+    rng = np.random.default_rng(seed)
+    n = 3
+    X = rng.normal(size=(n, n))
+    M, K = np.eye(n) + X @ X.T / 5, 40 * (X.T @ X) + 20 * np.eye(n)
+    linear = make["linear"](
+        M, 0.3 * np.eye(n), K, rng.normal(size=(1, n)) * 12, rng.normal(size=(1, n)) * 1.5
+    )
+    damped = _Damped(loop=linear, rows=(1,), size=np.ones(1))
+    found = damped.unstable(-1.0)
+    for d in np.concatenate([np.linspace(-1.0, 1.0, 60), np.geomspace(1.0, 1e4, 200)]):
+        D = linear.plant.D + np.diag([0.0, d, 0.0])
+        A = np.block(
+            [
+                [np.zeros((n, n)), np.eye(n)],
+                [
+                    np.linalg.solve(M, linear.plant.B @ linear.feedback[:, :n] - K),
+                    np.linalg.solve(M, linear.plant.B @ linear.feedback[:, n:] - D),
+                ],
+            ]
+        )
+        rate = np.linalg.eigvals(A).real.max()
+        near = min((abs(d - end) for low, high, _ in found for end in (low, high)), default=1.0)
+        if near > 1e-6 * (1 + abs(d)):
+            assert (rate > 0) == any(low < d < high for low, high, _ in found), d
+
+
+@pytest.fixture(scope="module")
+def noncollocated(make):
+    """A rotor, a spring and a link that rubs; the rotor's own feedback takes damping away."""
+    M, D, K = np.diag([0.4, 0.05]), np.array([[1.0, -1.0], [-1.0, 1.0]]), np.zeros((2, 2))
+    K = 60 * D
+    A = np.block([[np.zeros((2, 2)), np.eye(2)], [-np.linalg.solve(M, K), -np.linalg.solve(M, D)]])
+    B = np.array([[0.0], [0.0], [0.0], [1 / 0.05]])
+    wanted = np.array([-0.1 + 3j, -0.1 - 3j, -0.15 + 30j, -0.15 - 30j])
+    gain = -scipy.signal.place_poles(A, B, wanted).gain_matrix
+    linear = make["linear"](M, D, K, gain[:, :2], gain[:, 2:])
+    torque = np.eye(2)[:, 1:]
+    linear = replace(linear, plant=replace(linear.plant, B=torque))
+    return linear, A + B @ gain
+
+
+def test_a_stuck_joint_is_the_arm_without_its_coordinate(noncollocated):
+    linear, A = noncollocated
+    held = A[np.ix_([1, 3], [1, 3])]  # the rotor on its spring
+    unstable = np.linalg.eigvals(held).real.max() > 0
+    assert _Damped(loop=linear, rows=(0,), size=np.ones(1)).stuck is not unstable
+    assert unstable
+
+
+def test_vibrations_below_the_stated_amplitude_grow_and_larger_ones_decay(noncollocated):
+    linear, A = noncollocated
+    (low, high, w), *_ = _Damped(loop=linear, rows=(0,), size=np.ones(1)).unstable(0.0)
+    assert low > 0
+    assert high == np.inf
+    own = A.copy()
+    own[2, 2] -= low / 0.4
+    values, vectors = np.linalg.eig(own)
+    k = np.abs(values - 1j * w).argmin()
+    assert values[k] == pytest.approx(1j * w, abs=1e-6 * w)
+    amplitude, cycle = 4 / (np.pi * w * low), 2 * np.pi / w  # of a friction of 1 N m
+
+    def motion(_t, x):
+        force = np.tanh(x[2] / (3e-3 * amplitude * w))
+        return A @ x - np.array([0.0, 0.0, force / 0.4, 0.0])
+
+    for factor in (0.6, 1.6):
+        start = np.real(vectors[:, k] / vectors[0, k]) * factor * amplitude
+        times = np.linspace(0, 8 * cycle, 401)
+        done = scipy.integrate.solve_ivp(
+            motion, (0, times[-1]), start, "Radau", times, rtol=1e-6, atol=1e-9 * amplitude
+        )
+        first, last = np.ptp(done.y[0, :101]), np.ptp(done.y[0, -101:])
+        assert (last > first) == (factor < 1), factor
+
+
+def stick_and_slip(F_s, F_c, until):
+    """Errors of a PID loop of a mass over time, event by event: sticks in closed form, slips by
+    SciPy. The friction drops at once from F_s to F_c."""
+    k, c, k_i, m = 50.0, 10.0, 40.0, MASS
+    t, x, z, trace = 0.0, -5e-3, 0.0, []
+    while t < until:
+        load = -k * x - k_i * z  # x stands still: the load changes at -k_i x
+        target = F_s * np.sign(-x)
+        wait = max((target - load) / (-k_i * x), 0.0)
+        trace.append((t, x))
+        t, z = t + wait, z + wait * x
+        trace.append((t, x))
+        way = np.sign(-x)
+
+        def slip(_s, y, way=way):
+            return [y[1], (-k * y[0] - c * y[1] - k_i * y[2] - way * F_c) / m, y[0]]
+
+        def stops(s, y, way=way):
+            return way * y[1] + (1e-9 if s < 1e-3 else 0.0)
+
+        stops.terminal, stops.direction = True, -1
+        y0 = [x, way * 1e-12, z]
+        done = scipy.integrate.solve_ivp(slip, (0, 50), y0, events=stops, rtol=1e-10, atol=1e-13)
+        t, (x, _, z) = t + done.t[-1], done.y[:, -1]
+        if abs(x) < 1e-7:
+            break
+    return np.array(trace).T
+
+
+def test_pid_with_static_friction_hunts_with_the_amplitude_of_an_independent_simulation(judged):
+    friction = {"coulomb": 0.6, "static": 1.0, "stribeck_velocity": 1e-5}
+    friction |= {"smoothing_velocity": 1e-7}
+    loop, verdict = judged(friction, PID, duration=120.0, kind="setpoint")
+    assert verdict.hunts
+    times, start = np.linspace(60.0, 120.0, 2001), (np.array([0.095]), np.zeros(1))
+    run = simulate(loop, times=times, start=start, tolerance=Tolerance.of(1e-8))
+    t, x = stick_and_slip(1.0, 0.6, 120.0)
+    expected = np.ptp(x[t > 60.0])
+    assert np.ptp(run.q[0]) == pytest.approx(expected, rel=0.01)
+    assert 0.005 < expected < 0.02
+
+
+def test_pid_with_coulomb_friction_alone_comes_to_rest(judged):
+    loop, verdict = judged({"coulomb": 0.6, "smoothing_velocity": 1e-5}, PID, duration=120.0)
+    assert not verdict.hunts
+    run = simulate(loop, times=np.linspace(0.0, 120.0, 1201), tolerance=Tolerance.of(1e-8))
+    off = np.abs(run.q[0] - 0.1)
+    # of 0.6 N/k = 12 mm, within which friction holds it, less than a twentieth is left
+    assert off[run.t > 60].max() < 0.05 * 0.6 / 50
+    t, x = stick_and_slip(0.6, 0.6, 120.0)
+    assert np.abs(x[t > 60]).max(initial=0.0) < 0.05 * 0.6 / 50
+
+
+def test_the_verdict_reaches_json_words_and_metrics(judged):
+    loop, _ = judged(RUBS)
+    e = evaluate(loop)
+    answer = to_json(e)["friction"]
+    assert answer["sticking_offset"] == pytest.approx(0.02)
+    assert answer["dampers"][0]["joint"] == "joint1"
+    assert {reason.code for reason in find_reasons(e)} >= {"friction-slides", "sticks"}
+    words = explain(e)
+    assert "friction may hold its tip up to 20 mm from its reference" in words
+    assert "slow sliding of joint1 is unstable (stick-slip)" in words
+    assert metrics(e)["friction.sticking_offset"] == pytest.approx(0.02)
+    assert metrics(e)["friction.stable"] is True
+
+
+def test_a_run_ends_where_friction_may_hold_it(judged):
+    loop, verdict = judged(RUBS)
+    e = evaluate(loop)
+    assert 1e-4 < e.residual.tip_error_end < verdict.sticking_offset
+
+
+def test_two_joints_are_judged_alone_and_together(make):
+    line = {"joint": "revolute", "length": 0.5, "mass_per_length": 1.0, "dh": {"a": 0.5}}
+    links = [line | {"friction": {"coulomb": F}} for F in (1.0, 0.3)]
+    arm = make["arm"](links, (0.0, -9.81, 0.0))
+    design = make["design"]([0.3, 0.4], [0.5, 0.2], gains={"Gp": [100.0], "Gv": [20.0]})
+    loop = make["close"](arm, design)
+    linear = linear_poses(loop).final
+    verdict = judge_friction(loop, linear)
+    assert [own.joint for own in verdict.dampers] == [0, 1, None]
+    assert verdict.stable
+    # static equilibria by hand: (K - B Kq) q = -f at the corners
+    J = linear.plant.K - linear.plant.B @ linear.feedback[:, :2]
+    G = linear.plant.outputs[2:5, :2]
+    off = [np.linalg.norm(G @ np.linalg.solve(J, [1.0, s * 0.3])) for s in (1, -1)]
+    assert verdict.sticking_offset == pytest.approx(max(off), rel=1e-6)

@@ -1,0 +1,123 @@
+"""The small-gain test of neglected modes: its identity, closed forms, and what it cannot prove."""
+
+import numpy as np
+import pytest
+
+from flexctl.control.controller import design_controller
+from flexctl.loop.closed_loop import close_loop
+from flexctl.model.record import BasisChoice
+from flexctl.verdict.broken_loop import break_loop
+from flexctl.verdict.loop_responses import frequency_response
+from flexctl.verdict.neglected_modes import neglected_modes, products, small_gain_test
+from flexctl.view.explain import explain
+from flexctl.view.to_json import to_json
+from tests.arms import single_link, two_link
+from tests.designs import make_design
+from tests.loops import hand_made
+
+pytestmark = pytest.mark.usefixtures("no_compiler")
+J, KP, KD = 1.5, 24.0, 9.0
+
+
+def rigid():
+    return hand_made(J, 0.0, 0.0, -KP, -KD)
+
+
+def with_mode(omega, damping, share=0.1):
+    """The same inertia at rest, a share of it behind a spring: a collocated resonance above it."""
+    m = np.diag([J * (1 - share), J * share])
+    k = J * share * omega**2 * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    d = 2 * damping / omega * k
+    return hand_made(m, d, k, np.array([[-KP, 0.0]]), np.array([[-KD, 0.0]]))
+
+
+def test_the_product_is_that_of_the_closed_form():
+    # rigid: L = (9 s + 24)/(1.5 s^2); E = P_t/P - 1 of the collocated pair
+    omega, zeta, share = 60.0, 0.4, 0.1
+    w = np.geomspace(0.5, 500, 40)
+    cuts = break_loop(rigid()), break_loop(with_mode(omega, zeta, share))
+    s = 1j * w
+    damper = 2 * zeta * omega * s + omega**2
+    whole = (1 - share) * s**2 + share * s**2 * damper / (s**2 + damper)
+    E = s**2 / whole - 1
+    T = (KD * s + KP) / (J * s**2 + KD * s + KP)
+
+    found = products(cuts, [cut.opened([0]) for cut in cuts], w)
+    np.testing.assert_allclose(found, np.abs(T * E), rtol=1e-7)
+
+
+def test_a_well_damped_mode_is_proven_harmless_and_a_slight_one_is_not():
+    harmless = small_gain_test(rigid(), with_mode(120.0, 0.5), None)
+    slight = small_gain_test(rigid(), with_mode(120.0, 1e-4), None)
+
+    assert harmless.peak < 1
+    assert harmless.proven
+    assert slight.peak > 1
+    assert not slight.proven
+    assert slight.stable  # collocated: its phase does no harm
+    free = 120.0 / np.sqrt(0.9)  # of both inertias on the spring
+    assert slight.frequency == pytest.approx(free, rel=1e-3)
+
+
+def test_a_slight_resonance_is_resolved_to_its_top():
+    found = small_gain_test(rigid(), with_mode(120.0, 1e-4), None)
+    w = found.frequency * (1 + np.linspace(-1e-5, 1e-5, 2001))
+    cuts = break_loop(rigid()), break_loop(with_mode(120.0, 1e-4))
+    near = products(cuts, [cut.opened([0]) for cut in cuts], w)
+
+    assert found.peak == pytest.approx(near.max(), rel=1e-5)
+
+
+def test_what_is_proven_is_stable_for_all_phases():
+    # an all-pass in front of the error keeps its size: stable for every sign and lag
+    harmless = small_gain_test(rigid(), with_mode(120.0, 0.5), None)
+    w = np.geomspace(0.1, 2000, 4000)
+    cuts = break_loop(rigid()), break_loop(with_mode(120.0, 0.5))
+    L = [cut.loop_gain(0, w) for cut in cuts]
+    E = L[1] / L[0] - 1
+    assert harmless.proven
+    for angle in np.linspace(0, 2 * np.pi, 25):
+        turned = L[0] * (1 + E * np.exp(1j * angle))
+        assert np.abs(1 + turned).min() > 0.1
+
+
+def test_other_numbers_of_unstable_poles_prove_nothing():
+    falling = hand_made(J, 0.0, -5.0, -KP, -KD)  # a load that falls: one unstable pole
+    found = small_gain_test(rigid(), falling, None)
+
+    assert (found.unstable_design, found.unstable_truth) == (0, 1)
+    assert not found.proven
+    assert found.stable
+
+
+def test_a_torque_without_feedback_has_no_error():
+    loop = hand_made(np.eye(2), np.eye(2), np.eye(2), [[-4.0, 0], [0, 0]], [[-3.0, 0], [0, 0]])
+    assert "no feedback" in small_gain_test(loop, loop, None).why
+
+
+def closed(arm, start, end, truth, **tables):
+    controller = design_controller(arm, make_design(start, end, **tables), BasisChoice(order=2))
+    return close_loop(controller, arm, BasisChoice(order=truth))
+
+
+def test_nothing_is_neglected_where_the_truth_is_the_design_plant():
+    loop = closed(single_link(), [0.0], [0.6], 2)
+    record = frequency_response(loop, [1.0], n_path=2)
+
+    assert len(record.neglected) == 3
+    assert all(one.proven and one.peak < 1e-6 for one in record.neglected)
+    assert "neglects" not in explain(record)
+
+
+def test_neglected_modes_of_an_arm_are_judged_beside_its_eigenvalues():
+    arm = two_link((0.0, -9.81, 0.0), EI=40.0)
+    loop = closed(arm, [-1.2, 0.3], [-0.5, 0.9], 4, method="joint-pd")
+    (found,) = neglected_modes(loop)
+
+    assert found.peak > 1  # it has no damping
+    assert not found.proven
+    words = explain(frequency_response(loop, [1.0]))
+    assert "not proven by their size" in words
+    answer = to_json(frequency_response(loop, [1.0]))["neglected"][0]
+    assert answer["proven"] is False
+    assert answer["t"] is None

@@ -1,0 +1,214 @@
+"""Root mean squares of noisy loops: closed forms, long runs, and the limit of fast sampling."""
+
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.linalg
+
+from flexctl.control.controller import design_controller
+from flexctl.errors import ComputationError
+from flexctl.loop.closed_loop import close_loop
+from flexctl.loop.linear import linearise_loop
+from flexctl.model.record import BasisChoice
+from flexctl.model.settings import with_options
+from flexctl.verdict.evaluation import evaluate
+from flexctl.verdict.stationary_noise import (
+    NoiseInputs,
+    noise_levels,
+    observer_noise,
+    sampled_covariance,
+    stationary_noise,
+)
+from flexctl.view.explain import explain
+from flexctl.view.to_json import to_json
+from tests.arms import single_link, two_link
+from tests.designs import make_design
+from tests.loops import hand_made
+
+pytestmark = pytest.mark.usefixtures("no_compiler")
+M, D, K = 2.0, 0.5, 30.0
+KP, KD = 70.0, 8.0
+STATED = {"noise": {"encoder": [2e-4], "tachometer": [3e-2], "torque": [0.2], "tip": 0.3}}
+
+
+def inputs(loop, process=(), V=(), by_tau=(), by_z=()):
+    n, m, n_z = loop.feedback.shape[1], len(loop.K), len(loop.F)
+    r = len(V)
+    return NoiseInputs(
+        process=np.reshape(process, (n, -1)),
+        V=np.diag(V) if r else np.zeros((0, 0)),
+        by_tau=np.reshape(by_tau, (m, r)),
+        by_z=np.reshape(by_z, (n_z, r)),
+    )
+
+
+def test_an_oscillator_under_white_torque_has_its_closed_form():
+    # m x'' + d x' + k x = w of intensity W: E x^2 = W/(2 d k), E v^2 = W/(2 d m)
+    loop, W = hand_made(M, D, K, -KP, -KD), 0.3
+    P, R = stationary_noise(loop, inputs(loop, process=[0.0, np.sqrt(W) / M]))
+
+    d, k = D + KD, K + KP
+    np.testing.assert_allclose(P, np.diag([W / (2 * d * k), W / (2 * d * M)]), atol=1e-14)
+    assert R[0, 0] == pytest.approx(KP**2 * P[0, 0] + KD**2 * P[1, 1], rel=1e-12)
+
+
+def test_a_torque_that_follows_white_noise_at_once_has_no_variance():
+    loop = hand_made(M, D, K, -KP, -KD)
+    P, R = stationary_noise(loop, inputs(loop, V=[1e-4], by_tau=[-KP]))
+
+    assert np.isinf(R[0, 0])
+    assert P[0, 0] == pytest.approx(KP**2 * 1e-4 / (2 * (D + KD) * (K + KP)), rel=1e-12)
+
+
+@pytest.mark.parametrize("T", [0.02, 0.5])
+def test_noise_over_a_sample_is_its_integral(T):
+    A, G = np.array([[0.0, 1.0], [-900.0, -40.0]]), np.array([[0.0], [1.3]])
+
+    def rate(t, _):
+        step = scipy.linalg.expm(A * t) @ G
+        return (step @ step.T).ravel()
+
+    direct = scipy.integrate.solve_ivp(rate, (0, T), np.zeros(4), rtol=1e-11, atol=1e-16).y[:, -1]
+    np.testing.assert_allclose(sampled_covariance(A, G, T).ravel(), direct, rtol=1e-8, atol=1e-14)
+
+
+def test_noise_over_a_long_sample_of_a_stiff_arm_is_its_stationary_covariance():
+    A, G = np.array([[0.0, 1.0], [-1e10, -1e4]]), np.array([[0.0], [1.0]])
+    expected = 1 / (2 * 1e4 * 1e10), 1 / (2 * 1e4)
+
+    np.testing.assert_allclose(np.diag(sampled_covariance(A, G, 0.05)), expected, rtol=1e-7)
+
+
+def test_a_sampled_loop_tends_to_the_continuous_one():
+    error = []
+    loop = hand_made(M, D, K, -KP, -KD)
+    expected = stationary_noise(loop, inputs(loop, process=[0.0, 0.3 / M]))[0]
+    for T in (4e-3, 4e-4):
+        sampled = hand_made(M, D, K, -KP, -KD, sample_time=T)
+        P = stationary_noise(sampled, inputs(sampled, process=[0.0, 0.3 / M]))[0]
+        error.append(abs(P[0, 0] / expected[0, 0] - 1))
+
+    assert error[1] < 2e-3
+    assert error[0] / error[1] == pytest.approx(10, rel=0.1)  # the hold is of first order
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.01, 0.025])
+def test_a_sampled_loop_is_as_noisy_as_its_long_run(delay):
+    T, runs, steps = 0.02, 2000, 400
+    loop = hand_made(M, D, K, -KP, -KD, sample_time=T, delay=delay)
+    noise = inputs(loop, process=[0.0, 0.3 / M], V=[1e-6, 1e-3], by_tau=[-KP, -KD])
+    P, R = stationary_noise(loop, noise)
+
+    # each torque acts `delay` after its sample: the plant in parts, exactly, by its own exponential
+    rng = np.random.default_rng(7)
+    A, B = np.array([[0.0, 1.0], [-K / M, -D / M]]), np.array([0.0, 1 / M])
+    whole, part = divmod(delay, T)
+
+    def held(time):
+        pair = np.zeros((3, 3))
+        pair[:2, :2], pair[:2, 2] = A * time, B * time
+        step = scipy.linalg.expm(pair)
+        return step[:2, :2], step[:2, 2]
+
+    (first, old), (second, new) = held(part), held(T - part)
+    Phi = second @ first
+    Q = sampled_covariance(A, noise.process, T)
+    root, size = np.linalg.cholesky(Q), np.sqrt(np.diag(noise.V) / T)
+    x, torques = np.zeros((runs, 2)), [np.zeros(runs)] * (int(whole) + 2)
+    xs, us = [], []
+    for k in range(steps):
+        e = rng.normal(size=(runs, 2)) * size
+        u = -KP * (x[:, 0] + e[:, 0]) - KD * (x[:, 1] + e[:, 1])
+        torques = [u, *torques[:-1]]
+        if k > steps // 2:  # ten time constants after the start at rest
+            xs, us = [*xs, x], [*us, u]
+        x = x @ Phi.T + np.outer(torques[int(whole) + 1], second @ old)
+        x += np.outer(torques[int(whole)], new) + rng.normal(size=(runs, 2)) @ root.T
+    # 2000 runs of 4 s over a time constant of 0.4 s: some 10,000 independent values, 1.4 % at one
+    # standard deviation of a variance
+    np.testing.assert_allclose(np.concatenate(xs).var(axis=0), np.diag(P), rtol=0.05)
+    assert np.concatenate(us).var() == pytest.approx(R[0, 0], rel=0.05)
+
+
+def test_an_unstable_loop_is_refused():
+    loop = hand_made(M, D, K, 90.0, 0.0)
+    with pytest.raises(ComputationError, match="expected a stable loop"):
+        stationary_noise(loop, inputs(loop, process=[0.0, 1.0]))
+
+
+def observed(arm, start, end, observer=None, **loop):
+    seen = {"measures": ["encoder", "tachometer", "strain_gauge"]} | loop
+    tables = {"gains": {"Gp": [120.0], "Gv": [26.0]}, "loop": seen}
+    if observer:
+        tables["observer"] = observer
+    design = make_design(start, end, **tables)
+    controller = design_controller(arm, design, BasisChoice(order=2))
+    return close_loop(controller, arm, BasisChoice(order=2))
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    return observed(single_link(), [0.0], [0.6], STATED)
+
+
+def test_a_kalman_filter_is_as_wrong_as_its_riccati_equation_says(noisy):
+    # on its own plant the covariance of the estimate's error is P of the filter
+    linear = linearise_loop(noisy, noisy.controller.reference.final, 0.0)
+    noise = observer_noise(noisy, linear)
+    n = 2 * noisy.truth.n
+    A = linear.A + linear.B @ linear.K
+    G = np.zeros((len(A), noise.process.shape[1] + len(noise.V)))
+    G[:n, : noise.process.shape[1]] = noise.process
+    G[n:, noise.process.shape[1] :] = noise.by_z @ np.linalg.cholesky(noise.V)
+    P = scipy.linalg.solve_continuous_lyapunov(A, -G @ G.T)
+    error = np.hstack([np.eye(n), -np.eye(n)])
+    expected = noisy.controller.observer.covariance
+
+    size = np.sqrt(np.diag(expected))
+    np.testing.assert_allclose(
+        error @ P @ error.T / np.outer(size, size), expected / np.outer(size, size), atol=1e-6
+    )
+
+
+def test_an_evaluation_says_how_noisy_the_loop_is(noisy):
+    e = evaluate(noisy)
+    linear = linearise_loop(noisy, noisy.controller.reference.final, 0.0)
+    direct = noise_levels(noisy, linear)
+
+    assert e.noise.tip_rms == pytest.approx(direct.tip_rms, rel=1e-9)
+    assert to_json(e)["noise"] == {
+        "tip_rms": e.noise.tip_rms,
+        "torque_rms": e.noise.torque_rms.tolist(),
+    }
+    assert "(rms) at rest" in explain(e)
+
+
+def test_twice_the_noise_is_twice_as_much(noisy):
+    double = {"noise": {key: 2 * np.array(x) for key, x in STATED["noise"].items()}}
+    double["noise"] = {
+        key: x.tolist() if np.ndim(x) else float(x) for key, x in double["noise"].items()
+    } | {"strain_gauge": 2e-3}
+    one = noise_levels(noisy, linearise_loop(noisy, noisy.controller.reference.final, 0.0))
+    loop = observed(single_link(), [0.0], [0.6], double)
+    two = noise_levels(loop, linearise_loop(loop, loop.controller.reference.final, 0.0))
+
+    assert two.tip_rms == pytest.approx(2 * one.tip_rms, rel=1e-5)
+    np.testing.assert_allclose(two.torque_rms, 2 * one.torque_rms, rtol=1e-5)
+
+
+@pytest.mark.parametrize("observer", [None, {"start_error": [0.01]}])
+def test_noise_that_no_file_states_is_none(observer):
+    loop = observed(single_link(), [0.0], [0.6], observer)
+    linear = linearise_loop(loop, loop.controller.reference.final, 0.0)
+
+    assert noise_levels(loop, linear) is None
+
+
+def test_two_joints_under_gravity_have_a_level_each():
+    arm = with_options(two_link((0.0, -9.81, 0.0), EI=40.0), foreshortening=None, damping=0.03)
+    loop = observed(arm, [-1.2, 0.3], [-0.5, 0.9], STATED)
+    linear = linearise_loop(loop, loop.controller.reference.final, 0.0)
+    found = noise_levels(loop, linear)
+
+    assert found.torque_rms.shape == (2,)
+    assert found.tip_rms > 0
