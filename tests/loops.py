@@ -120,6 +120,14 @@ class Stepper:
         return np.concatenate([x[n : 2 * n], a, z_rate])
 
 
+def multipliers(poles, period):
+    """Multipliers e^{sT} of a sampled loop's poles; without a period the poles themselves.
+
+    Of one that is nearly zero the logarithm has few digits.
+    """
+    return np.exp(poles * period) if period else poles
+
+
 def pole_distance(one, other):
     """Largest distance of two sets of poles, over the largest pole."""
     gaps = np.abs(one[:, None] - other)

@@ -19,7 +19,13 @@ from flexctl.control.readings import (
 )
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.sampled_observer import SampledObserver
-from flexctl.control.saturation import holding_limits, limit_torque, round_to, torque_limits
+from flexctl.control.saturation import (
+    holding_limits,
+    integral_rates,
+    limit_torque,
+    round_to,
+    torque_limits,
+)
 from flexctl.control.second_loop import passive_rows
 from flexctl.control.sensors import gauge_matrix, gauge_positions
 from flexctl.control.singular_perturbation import TwoTimeScales, separate_time_scales, slow_fast_map
@@ -46,6 +52,7 @@ __all__ = [
     "gauge_names",
     "gauge_positions",
     "holding_limits",
+    "integral_rates",
     "is_prescribed",
     "law_inputs",
     "law_signals",

@@ -263,6 +263,12 @@ class Controller(Summary):
         return self.design.loop.sample_time or None
 
     @property
+    def tracking(self) -> Array:
+        """Tracking time [s] of back-calculation (1,); empty with clamping."""
+        time = self.design.loop.tracking_time
+        return np.zeros(0) if time is None else np.array([time])
+
+    @property
     def delay(self) -> float:
         """Time [s] from sampling until the torque takes effect."""
         return self.design.loop.delay
@@ -305,6 +311,14 @@ class Controller(Summary):
     def moves_fast(self) -> bool:
         """Whether possibly fast states of the law vary between two events of a run."""
         return self.sample_time is None and (self.observer is not None or self.n_own > 0)
+
+    @property
+    def as_fast_as_the_arm(self) -> bool:
+        """Whether states that vary between two events may be faster than any step of a run.
+
+        Those of an observer and of an external law may be, but not own states.
+        """
+        return self.moves_fast and (self.observer is not None or self.external is not None)
 
     @property
     def n_estimated(self) -> int:
@@ -627,7 +641,8 @@ def _law_slopes(
 def gains_used(controller: Controller) -> dict[str, Any]:
     """Return every gain of a controller by name, as numbers and nested lists.
 
-    `Gp`, `Gv`, `Gi` of the joint loop as the file has them, `K` (m, 2n) of the second loop,
+    `Gp`, `Gv`, `Gi` of the joint loop as the file has them, or the keys of a cascade, filters and
+    position feedback; `K` (m, 2n) of the second loop,
     `Kp`, `Kv` (m, n_z) of the fast loop at the final pose, `L` (2n, p) of the observer; `A`, `B`,
     `C`, `D` of an external law of matrices; `shaper`, with the impulses of a shaped reference.
     """
@@ -636,6 +651,11 @@ def gains_used(controller: Controller) -> dict[str, Any]:
         gains |= design.gains.model_dump(exclude_none=True)
     if design.slow_loop:
         gains["slow_loop"] = design.slow_loop.table()
+    if design.cascade:
+        gains |= design.cascade.model_dump(exclude_none=True)
+    for key in ("position_feedback", "filters"):
+        if tables := getattr(design, key):
+            gains[key] = [one.table() for one in tables]
     if controller.feedback:
         gains["K"] = controller.feedback.gain.tolist()
     if controller.fast:

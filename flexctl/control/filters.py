@@ -39,11 +39,11 @@ def filter_part(one: Filter) -> LinearPart:
     if one.kind == "notch":
         zero, pole = one.notch_damping
         C = np.array([0.0, 2 * (zero - pole)])
-        return replace(_second_order(pole), C=C, D=1.0)
+        return replace(second_order(pole), C=C, D=1.0)
     n = one.states
     if one.kind == "low-pass":
-        return _second_order(one.damping) if n == 2 else _first_order()
-    pairs = [_second_order(np.sin((2 * k + 1) * np.pi / (2 * n))) for k in range(n // 2)]
+        return second_order(one.damping) if n == 2 else _first_order()
+    pairs = [second_order(np.sin((2 * k + 1) * np.pi / (2 * n))) for k in range(n // 2)]
     return reduce(in_series, [*pairs, *[_first_order()] * (n % 2)])
 
 
@@ -52,7 +52,7 @@ def _first_order() -> LinearPart:
     return LinearPart(A=np.array([[-1.0]]), B=np.ones(1), C=np.ones(1))
 
 
-def _second_order(damping: float) -> LinearPart:
+def second_order(damping: float) -> LinearPart:
     """1/(1 + 2 zeta s + s^2), its state being the output and its rate."""
     A = np.array([[0.0, 1.0], [-1.0, -2 * damping]])
     return LinearPart(A=A, B=np.array([0.0, 1.0]), C=np.array([1.0, 0.0]))

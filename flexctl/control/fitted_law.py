@@ -81,7 +81,7 @@ def fit_law(plant: Plant, design: Design, reference: ReferenceMotion, parts: Law
     unlimited = None
     if np.isfinite(limits).any():
         unlimited = observed_law(plant, parts, observer, np.full(plant.m, np.inf))
-    observed = observed_law(plant, parts, observer, limits)
+    observed = observed_law(plant, parts, observer, limits, design.loop.tracking_time)
     return FittedLaw(parts=observed, unlimited=unlimited, observer=observer)
 
 
@@ -117,10 +117,11 @@ def _observed(
 ) -> FittedLaw:
     limits, resolution = torque_limits(plant.arm), design.loop.torque_resolution
     states = ObservedStates(observer=observer, fitted=fitted, delay=design.loop.delay, m=plant.m)
-    law = observed_sampled_law(plant, parts, states, limits, resolution, rounded=True)
+    winding = design.loop.tracking_time
+    law = observed_sampled_law(plant, parts, states, limits, resolution, winding, rounded=True)
     none, steps = np.full(plant.m, np.inf), bool(resolution)
     steps |= any(one.resolution for one in (fitted.readings if fitted else ()))
-    plain = partial(observed_sampled_law, plant, parts, states, none, 0.0, rounded=False)
+    plain = partial(observed_sampled_law, plant, parts, states, none, 0.0, None, rounded=False)
     return FittedLaw(
         parts=law,
         unlimited=plain() if steps or np.isfinite(limits).any() else None,

@@ -8,7 +8,6 @@ from flexctl.control.laws import (
     LawParts,
     Recipe,
     Signals,
-    in_commands,
     joint_gains,
     rigid_gravity_torque,
 )
@@ -33,15 +32,25 @@ def joint_pd_law(plant: Plant, design: Design, _reference: ReferenceMotion) -> L
     """
 
     def write(plant: Plant, signals: Signals) -> ca.Function:
-        x = signals.numbers
-        tau = in_commands(plant, rigid_gravity_torque(plant, signals.q_d))
-        tau = tau - x["Gp"] * signals.error - x["Gv"] * signals.error_rate
-        return signals.law(tau - x["Gi"] * signals.z if "Gi" in x else tau)
+        return signals.law(joint_pd_torque(plant, signals))
 
     gains = joint_gains(design.joint_gains, plant.m)
     integral = "Gi" in gains
     return LawParts(
         law=Recipe(write=write, numbers=gains, integral=integral),
         n_state=plant.m if integral else 0,
-        assumptions=(_COLLOCATED if not plant.rotors else _COLLOCATED_ROTORS,),
+        assumptions=(collocated(plant),),
     )
+
+
+def joint_pd_torque(plant: Plant, signals: Signals) -> ca.SX:
+    """Torques (m, 1) of the law above, its gains being numbers of the law."""
+    x = signals.numbers
+    tau = rigid_gravity_torque(plant, signals.q_d)
+    tau = tau - x["Gp"] * signals.error - x["Gv"] * signals.error_rate
+    return tau - x["Gi"] * signals.integral if "Gi" in x else tau
+
+
+def collocated(plant: Plant) -> str:
+    """Say that a law measures at the motors only."""
+    return _COLLOCATED_ROTORS if plant.rotors else _COLLOCATED

@@ -13,7 +13,7 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.control.laws import LawParts, Recipe, Signals, constant, law_function, law_key
 from flexctl.control.lqr import design_lqr, modal_scaling
 from flexctl.control.reference import ReferenceMotion
-from flexctl.control.saturation import limit_torque
+from flexctl.control.saturation import integral_rates, limit_torque
 from flexctl.control.sensors import Instruments, assemble_instruments
 from flexctl.errors import DesignError
 from flexctl.model import Design, Noise, ObserverChoice
@@ -189,19 +189,28 @@ def _most(x: Array, linear: LinearPlant, T: Array) -> str:
     return linear.coordinates[int(moved.argmax())]
 
 
-def observed_law(plant: Plant, parts: LawParts, observer: Observer, limit: Array) -> LawParts:
+def observed_law(
+    plant: Plant,
+    parts: LawParts,
+    observer: Observer,
+    limit: Array,
+    tracking_time: float | None = None,
+) -> LawParts:
     """Make the law that feeds back the estimate: its state is [integrals; own states; q^; v^].
 
     Of a law that is no recipe the observer is one.
 
     The estimator uses the limited torque (`limit`, (m,)), not the commanded one. The integral uses
     measured positions where there are any, else estimated ones: model errors then cause no offset
-    in them. It stops for joints whose torque is at its limit. Own states of the law follow the
+    in them. It stops for joints whose torque is at its limit, or follows it (`tracking_time` [s]
+    of back-calculation). Own states of the law follow the
     estimate.
     """
     n, n_own, own, C = plant.n, len(parts.own_states), parts.law, observer.instruments.C
     n_i = parts.n_state - n_own
     finite, bounds = np.isfinite(limit), {"L": observer.gain, "limit": limit[np.isfinite(limit)]}
+    if finite.any() and n_i and tracking_time is not None:
+        bounds["tracking"] = np.array([tracking_time])
 
     def write(plant: Plant, signals: Signals) -> ca.Function:
         x = signals.numbers
@@ -227,7 +236,9 @@ def observed_law(plant: Plant, parts: LawParts, observer: Observer, limit: Array
         a = plant.casadi_functions["forward_dynamics"](q_hat, v_hat, limited, *plant.free_input)
         error = constant(C) @ (ca.vertcat(signals.q, signals.v) - estimate)
         moved = ca.vertcat(v_hat, a) + x["L"] @ error
-        integrated = summed[:n_i, 0] * (limited == tau) if n_i else ca.SX(0, 1)
+        sizes, tracking = (n_i, n_own), x.get("tracking", ca.SX(0, 1))
+        rates = ca.vertcat(summed[:n_i, 0], followed[n_i:, 0])
+        integrated = integral_rates(inner_z, tau, rates, limited, sizes, tracking) if n_i else ()
         z_rate = ca.vertcat(integrated, followed[n_i:, 0], moved)
         return law_function(replace(signals, z=z).inputs, limited, z_rate)
 

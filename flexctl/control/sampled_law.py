@@ -16,7 +16,7 @@ from flexctl.control.readings import Instrumentation, readings_at
 from flexctl.control.sampled_model import predicted, rate_of
 from flexctl.control.sampled_observer import SampledObserver, torques_waiting
 from flexctl.control.sampled_readings import ReadingStates, ReadNow
-from flexctl.control.saturation import limit_torque, round_to
+from flexctl.control.saturation import integral_rates, limit_torque, round_to
 from flexctl.plant import Plant
 
 
@@ -241,6 +241,7 @@ def observed_sampled_law(
     states: ObservedStates,
     limit: Array,
     resolution: float,
+    tracking_time: float | None,
     *,
     rounded: bool,
     expanded: bool = False,
@@ -250,7 +251,8 @@ def observed_sampled_law(
     At a sample the estimate is corrected by the readings, the law gives the torques, and the
     estimate is predicted to the next sample. The observer knows the torque that acts: limited
     (`limit`, (m,)) and in steps of `resolution`. The integral uses read positions where there are
-    any, else estimated ones, and stops for joints whose torque is at its limit.
+    any, else estimated ones; it stops for joints whose torque is at its limit, or follows it
+    (`tracking_time` [s] of back-calculation).
 
     If it is `expanded`, the torques, and then expected readings and rates of the design plant in
     it, are states in addition, the last ones; their values are given in place of their rates.
@@ -259,6 +261,8 @@ def observed_sampled_law(
     n_z, n_i = inner.n_state, inner.n_integral
     finite, step = np.isfinite(limit), bool(resolution) and rounded
     bounds = {"limit": limit[finite]} | ({"torque_step": np.array([resolution])} if step else {})
+    if finite.any() and n_i and tracking_time is not None:
+        bounds["tracking"] = np.array([tracking_time])
     fitted, reads = states.fitted, states.reads
     n_r, n_w = states.n_reading, states.waiting * m
 
@@ -304,7 +308,10 @@ def observed_sampled_law(
             states.shifted(plant, late, estimate),
             states.ahead(plant_rate, estimate, torques, x),
         )
-        integrated = summed[:n_i, 0] * (limited == tau) if n_i else ca.SX(0, 1)
+        sizes, tracking = (n_i, n_z - n_i), x.get("tracking", ca.SX(0, 1))
+        rates = ca.vertcat(summed[:n_i, 0], rate[n_i:, 0])
+        inner_z = z[:n_z, 0]
+        integrated = integral_rates(inner_z, tau, rates, limited, sizes, tracking) if n_i else ()
         moved = (following - z[n_z:, 0]) / x["period"]
         z_rate = ca.vertcat(integrated, rate[n_i:, 0], moved)
         if expanded:

@@ -42,5 +42,34 @@ def round_to(step: ca.SX, value: ca.SX) -> ca.SX:
     return step * ca.floor(value / step + 0.5)
 
 
+def integral_rates(
+    z: ca.SX, tau: ca.SX, z_rate: ca.SX, limited: ca.SX, n_own: tuple[int, int], tracking: ca.SX
+) -> ca.SX:
+    """Rates (n_i, 1) of integrals while a law's torques tau (m, 1) are `limited` (m, 1).
+
+    Clamping, where `tracking` is empty: an integral stops whose torque is at its limit.
+    Back-calculation with a tracking time T_t [s]: the integrals move by L^-1 (limited - tau)/T_t
+    too, so that a torque in excess decays with T_t; L = dtau/dz is that of the law at rest, with
+    its own states settled. Source: [AstromHagglund06].
+
+    Parameters
+    ----------
+    z, z_rate
+        States of the law and their rates (n_z, 1), integrals first, then its own ones.
+    n_own
+        Numbers of integrals and of own states.
+    """
+    n_i, end = n_own[0], sum(n_own)
+    summed = z_rate[:n_i, 0]
+    if not tracking.numel():
+        return summed * (limited == tau)
+    L = ca.jacobian(tau, z)
+    by_integral = L[:, :n_i]
+    if n_own[1]:
+        F = ca.jacobian(z_rate[n_i:end, 0], z)
+        by_integral -= L[:, n_i:end] @ ca.solve(F[:, n_i:end], F[:, :n_i])
+    return summed + ca.solve(by_integral, limited - tau) / tracking
+
+
 def _within(x: ca.SX, bound: ca.SX) -> ca.SX:
     return ca.fmin(ca.fmax(x, -bound), bound)

@@ -19,6 +19,7 @@ from flexctl.control import (
     Controller,
     design_on,
     holding_limits,
+    integral_rates,
     is_prescribed,
     law_inputs,
     limit_torque,
@@ -330,10 +331,18 @@ class ClosedLoop(Summary):
 
     @cached_property
     def law_numbers(self) -> Array:
-        """Numbers (k,) of the law: the controller's, finite torque limits, the torque's step."""
+        """Numbers (k,) of the law: the controller's, finite torque limits, tracking time, step."""
         limit, step = self.torque_limit, self.controller.design.loop.torque_resolution
-        own = [self.controller.numbers, limit[np.isfinite(limit)], [step] if step else []]
-        return np.concatenate(own)
+        finite, last = limit[np.isfinite(limit)], np.array([step] if step else [])
+        return np.concatenate([self.controller.numbers, finite, self._tracking, last])
+
+    @property
+    def _tracking(self) -> Array:
+        """Tracking time [s] (1,) of integrals that the loop has to stop; empty without."""
+        knows_limits = self.controller.observer is not None  # its own integrals know them already
+        if knows_limits or not self.controller.n_integral or np.isinf(self.torque_limit).all():
+            return np.zeros(0)
+        return self.controller.tracking
 
     @cached_property
     def force_numbers(self) -> Array:
@@ -354,7 +363,8 @@ class ClosedLoop(Summary):
         """Everything that determines the function `law`, as text: the key of the compile cache."""
         limited = np.isfinite(self.torque_limit).tolist()
         steps = " in steps" if self.controller.design.loop.torque_resolution else ""
-        return f"{self.controller.key} seen {_digest(self.measurement.function)} {limited}{steps}"
+        winds = f"{limited} {len(self.law_numbers)}{steps}"  # whether there is a tracking time
+        return f"{self.controller.key} seen {_digest(self.measurement.function)} {winds}"
 
     @cached_property
     def reference_key(self) -> str:
@@ -391,11 +401,13 @@ class ClosedLoop(Summary):
         finite, n_i = np.isfinite(self.torque_limit), self.controller.n_integral
         if not finite.any():
             return self._in_steps(tau, numbers), z_rate
-        bounds = numbers[own : own + int(finite.sum()), 0]
+        end = own + int(finite.sum())
+        bounds, tracking = numbers[own:end, 0], numbers[end : end + len(self._tracking), 0]
         limited = limit_torque(tau, finite, bounds)
-        rests = z_rate[:n_i] * (limited == tau) if n_i else ca.SX(0, 1)
+        sizes = n_i, self.controller.n_own
+        stops = integral_rates(inputs[1], tau, z_rate, limited, sizes, tracking) if n_i else ()
         acting = limit_torque(self._in_steps(limited, numbers), finite, bounds)
-        return acting, ca.vertcat(rests, z_rate[n_i:, 0])  # with one entry [1:] would be a row
+        return acting, ca.vertcat(stops, z_rate[n_i:, 0])  # with one entry [1:] would be a row
 
     def _in_steps(self, tau: ca.SX, numbers: ca.SX) -> ca.SX:
         """Torques (m, 1) rounded to the nearest of their steps, if there are any."""

@@ -95,6 +95,23 @@ class LinearLoop(Summary):
         n_z = self.integral_gain.shape[1]
         return np.zeros((n_z, n_z)) if self.own is None else self.own
 
+    def law_steps(self, periods: Array) -> tuple[Array, Array]:
+        """z+ = Phi z + Gamma E x over periods (K,) [s], (K, n_z, n_z) each, with x held.
+
+        Exact: e^{FT} and its integral. At its own period a sampled law has z+ = z + T z'. At
+        another one it is that of which it is the exact discretisation.
+        """
+        n, own, T = len(self.F), np.eye(len(self.F)), periods[:, None, None]
+        if not self.F.any() or (self.sampled and (periods == self.sample_time).all()):
+            return own + T * self.F, T * own
+        F, scale = self.F, own
+        if self.sample_time is not None:
+            F = np.real(scipy.linalg.logm(own + self.sample_time * F)) / self.sample_time
+            scale = np.linalg.solve(_held_integrals(F, np.array([self.sample_time]))[1][0], own)
+            scale = self.sample_time * scale
+        Phi, Gamma = _held_integrals(F, periods)
+        return Phi.reshape(-1, n, n), Gamma @ scale
+
     @cached_property
     def A(self) -> Array:
         """State matrix of the open loop, [x; z], (2n + n_z, 2n + n_z)."""
@@ -247,8 +264,8 @@ class LoopInModes:
 def sampled_loop(loop: LinearLoop, period: float, delay: float | Array = 0.0) -> Array:
     """One-sample map of the loop, state and integrals and past torques, law held for `period` [s].
 
-    The law u = K x + L z is evaluated at the samples, z integrated by Euler's rule. `delay` is the
-    time [s] until a sample acts, of all channels or of each (m,).
+    The law u = K x + L z is evaluated at the samples, z moved by `LinearLoop.law_steps`. `delay` is
+    the time [s] until a sample acts, of all channels or of each (m,).
     """
     A, B = one_sample(loop, period, delay)
     return A + B @ np.hstack([loop.K, np.zeros((len(loop.K), len(A) - loop.K.shape[1]))])
@@ -307,8 +324,9 @@ def _steps(
         Phi = Phi @ before
     steps[:, :n, m : m + n] = Phi
     steps[:, :n, at[whole]] += newer
-    steps[:, n : n + n_z, m : m + n] = periods[:, None, None] * (loop.E @ held.S)
-    steps[:, n : n + n_z, m + n : m + n + n_z] = np.eye(n_z) + periods[:, None, None] * loop.F
+    own, moved = loop.law_steps(periods)
+    steps[:, n : n + n_z, m : m + n] = moved @ (loop.E @ held.S)
+    steps[:, n : n + n_z, m + n : m + n + n_z] = own
     for k in range(waits):
         steps[:, n + n_z + k * m : n + n_z + (k + 1) * m, at[k]] = np.eye(m)
     return steps, np.hstack([loop.feedback @ held.S, loop.integral_gain, np.zeros((m, waits * m))])
@@ -329,8 +347,9 @@ def one_sample(loop: LinearLoop, period: float, delay: float | Array) -> tuple[A
     column |= {delayed: m + n + n_z + i for i, delayed in enumerate(waiting)}
     N = n + n_z + len(waiting)
     step = np.zeros((N, m + N))  # by the law's torques, then by the states
-    step[n : n + n_z, m : m + n] = period * loop.E
-    step[n : n + n_z, m + n : m + n + n_z] = np.eye(n_z) + period * loop.F
+    own, moved = (part[0] for part in loop.law_steps(np.array([period])))
+    step[n : n + n_z, m : m + n] = moved @ loop.E
+    step[n : n + n_z, m + n : m + n + n_z] = own
     held = {p: _held(plant.A_state, plant.B_state, period, p) for p in set(part.tolist())}
     for j, p in enumerate(part.tolist()):
         step[:n, m : m + n], newer, older = held[p]
@@ -378,6 +397,15 @@ def _held(A: Array, B: Array, period: float, part: float) -> tuple[Array, Array,
         return rest_Phi, rest, np.zeros_like(B)
     first_Phi, first = _zero_order_hold(A, B, part)
     return rest_Phi @ first_Phi, rest, rest_Phi @ first
+
+
+def _held_integrals(F: Array, periods: Array) -> tuple[Array, Array]:
+    """e^{FT} and int_0^T e^{Fs} ds, (K, n, n) each, for periods (K,) [s]."""
+    n = len(F)
+    pair = np.zeros((2 * n, 2 * n))
+    pair[:n, :n], pair[:n, n:] = F, np.eye(n)
+    whole = scipy.linalg.expm(pair * periods[:, None, None])
+    return whole[:, :n, :n], whole[:, :n, n:]
 
 
 def _zero_order_hold(A: Array, B: Array, T: float) -> tuple[Array, Array]:

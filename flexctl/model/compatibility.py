@@ -43,11 +43,16 @@ def _faults(arm: Arm, design: Design) -> Faults:
     if design.friction_compensation and not arm.rubs:
         expected = f"no such table, as no joint of {arm.name} has friction"
         yield "friction_compensation", expected, design.friction_compensation.table()
-    for k, one in enumerate(design.filters):
-        names = [f"joint{j + 1}" for j in range(joints)]
-        if one.joint is not None and one.joint not in names:
-            expected = f"a joint of {arm.name} ({', '.join(names)})"
-            yield f"filters[{k + 1}].joint", expected, one.joint
+    cascade = design.cascade.model_dump(exclude_none=True) if design.cascade else {}
+    for key, gain in cascade.items():
+        if isinstance(gain, tuple) and len(gain) not in (1, joints):
+            yield f"cascade.{key}", one_or_each, gain
+    names = [f"joint{j + 1}" for j in range(joints)]
+    for table in ("filters", "position_feedback"):
+        for k, one in enumerate(getattr(design, table)):
+            if one.joint is not None and one.joint not in names:
+                expected = f"a joint of {arm.name} ({', '.join(names)})"
+                yield f"{table}[{k + 1}].joint", expected, one.joint
     if design.ideal_instruments or design.instruments:
         if "strain_gauge" in design.ideal_instruments and not any(
             link.flexible for link in arm.links

@@ -1,6 +1,6 @@
 """Schema of designs/*.toml: a controller, its reference motion and how its loop is judged."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import pi
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,11 +14,13 @@ from flexctl.model.instruments import InstrumentChoice, instrument_faults
 from flexctl.model.law import (
     INSTRUMENTS,
     STATE,
+    Cascade,
     FastLoop,
     FrictionCompensation,
     Gains,
     Measures,
     ObserverChoice,
+    PositionFeedback,
     SecondLoop,
     SlowAngle,
     SlowLoop,
@@ -47,7 +49,8 @@ from flexctl.model.tune_choice import TuneChoice
 
 _OPEN = ("feedforward", "torque", PRESCRIBED)
 _WITH_SECOND_LOOP = ("decoupling", "composite", "lqg")
-_WITHOUT_GAINS = (*_OPEN, "state-space", "lqg")
+_WITHOUT_GAINS = (*_OPEN, "state-space", "lqg", "cascade")
+_TORQUES = ("joint-pd", "pid", "positive-position-feedback")  # methods whose gains are torques
 _BY_ENCODERS = "takes no more of it than encoders and tachometers give, and needs no observer"
 _WITHOUT_OBSERVER = {
     "feedforward": "measures nothing",
@@ -56,6 +59,8 @@ _WITHOUT_OBSERVER = {
     "state-space": "has its own (state_space.measures)",
     "joint-pd": _BY_ENCODERS,
     "computed-torque": _BY_ENCODERS,
+    "cascade": _BY_ENCODERS,
+    "pid": "takes no more of it than encoders give, and needs no observer",
 }
 _WITHOUT_INSTRUMENTS = (*_OPEN, "state-space")
 _IN_MEMORY = "motion"  # kind of a reference that is a function, which no file can hold
@@ -204,6 +209,8 @@ class Loop(Record):
 
     `sample_time` 0 is continuous; else the law's linear parts are discretised "exact", with their
     inputs held over a sample, or by "tustin", exact at the frequency `prewarp` [rad/s] if given.
+    While a torque is at its limit "clamping" stops its integral, and "back-calculation" lets the
+    torque of the law return to the limit with the time constant `tracking_time` [s].
     `duration` None: end of the reference and 0.5 s.
     `strain_gauges` stand at these fractions x/l of every elastic line. `measures` is the state, or
     the ideal instruments from which an observer estimates it. A sampled law gives torques in steps
@@ -215,6 +222,8 @@ class Loop(Record):
     delay: NonNegative = 0.0
     discretisation: Literal["exact", "tustin"] = "exact"
     prewarp: Positive | None = None
+    anti_windup: Literal["clamping", "back-calculation"] = "clamping"
+    tracking_time: Positive | None = None
     duration: Positive | None = None
     settle_within: Positive = 1e-4
     strain_gauges: Annotated[tuple[Inside, ...], MinLen(1)] | None = None
@@ -240,6 +249,15 @@ class Loop(Record):
             )
         if self.prewarp is not None and self.prewarp >= self.nyquist:
             yield "prewarp", below_nyquist(self), self.prewarp
+        tracks = self.anti_windup == "back-calculation"
+        if tracks and self.tracking_time is None:
+            yield "tracking_time", 'a value [s], as anti_windup is "back-calculation"', NOTHING
+        if not tracks and self.tracking_time is not None:
+            expected = f'no such key, as anti_windup is "{self.anti_windup}"'
+            yield "tracking_time", expected, self.tracking_time
+        if self.tracking_time is not None and self.tracking_time < self.sample_time:
+            expected = f"at least {self.sample_time:g} s, the loop.sample_time"
+            yield "tracking_time", expected, self.tracking_time
         gauges = self.strain_gauges or ()
         if len(set(gauges)) != len(gauges):
             yield "strain_gauges", "every position once", gauges
@@ -267,7 +285,8 @@ class Design(FileRecord):
         Desired motion of the joints [rad or m] over time [s].
     gains
         Of the joint loop, per joint: `Gp`, `Gv`, `Gi`, in the units of the method (see `Gains`).
-    second_loop, slow_loop, fast_loop, observer, friction_compensation, state_space, options
+    second_loop, slow_loop, fast_loop, cascade, position_feedback, observer, friction_compensation
+    state_space, options
         Further parts of the law; None, or empty, where it has none.
     instruments
         What a sampled law reads, with resolution, noise and delay; empty where `loop.measures` says
@@ -300,6 +319,8 @@ class Design(FileRecord):
     observer: ObserverChoice | None = None
     slow_loop: SlowLoop | None = None
     fast_loop: FastLoop | None = None
+    cascade: Cascade | None = None
+    position_feedback: tuple[PositionFeedback, ...] = ()
     friction_compensation: FrictionCompensation | None = None
     state_space: StateSpace | None = None
     options: OptionTable = Options()  # of a method of an installed package
@@ -333,6 +354,11 @@ class Design(FileRecord):
     def open_loop(self) -> bool:
         """Whether motion or torques follow from the reference alone and nothing is measured."""
         return self.method in _OPEN
+
+    @property
+    def gains_are_torques(self) -> bool:
+        """Whether joint gains are torques, and not accelerations, per error."""
+        return self.method in _TORQUES
 
     @property
     def ideal_instruments(self) -> tuple[str, ...]:
@@ -399,6 +425,7 @@ class Design(FileRecord):
         yield from self._instrument_faults()
         yield from self._second_loop_faults()
         yield from self._composite_faults()
+        yield from self._table_faults()
         yield from self._compensation_faults()
         yield from self._filter_faults()
         if self.open_loop and self.loop.strain_gauges is not None:
@@ -512,12 +539,36 @@ class Design(FileRecord):
             expected = "no such key, as the reference is no straight line in joint space"
             yield "second_loop.schedule", expected, self.second_loop.schedule
 
+    def _table_faults(self) -> Faults:
+        """Yield tables and keys that belong to one method only."""
+        for key, method, value in (
+            ("cascade", "cascade", self.cascade),
+            ("position_feedback", "positive-position-feedback", self.position_feedback),
+            ("gains.derivative_filter", "pid", self.gains and self.gains.derivative_filter),
+        ):
+            if self.method == method and not value:
+                yield key, f"a value, as method is {method}", NOTHING
+            if self.method != method and value:
+                got = value.table() if isinstance(value, Cascade) else Unquoted("one")
+                yield key, f"no such key, as method is not {method}", got
+
+    def _linear_frequencies(self) -> Iterator[tuple[str, float]]:
+        """Frequencies [rad/s] of the law's linear parts by key, where they are numbers."""
+        for k, one in enumerate(self.filters):
+            if not isinstance(one.frequency, str):
+                yield f"filters[{k + 1}].frequency", one.frequency
+        for k, one in enumerate(self.position_feedback):
+            yield f"position_feedback[{k + 1}].frequency", one.frequency
+        filters = (self.gains and self.gains.derivative_filter) or ()
+        yield from (("gains.derivative_filter", frequency) for frequency in filters)
+
     def _filter_faults(self) -> Faults:
         """Yield filters that a sampled law cannot have, and those that cannot follow a path."""
+        for key, frequency in self._linear_frequencies():
+            if frequency >= self.loop.nyquist:
+                yield key, below_nyquist(self.loop), frequency
         for k, one in enumerate(self.filters):
             key = f"filters[{k + 1}].frequency"
-            if isinstance(one.frequency, float | int) and one.frequency >= self.loop.nyquist:
-                yield key, below_nyquist(self.loop), one.frequency
             if one.follows and not self.reference.on_one_line:
                 expected = "a number, as the reference is no straight line in joint space"
                 yield key, expected, one.frequency

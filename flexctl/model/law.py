@@ -35,16 +35,49 @@ class Gains(Record):
     """Gains of the joint loop, one for all joints or one per joint.
 
     Decoupling: e'' + Gv e' + Gp e + Gi (integral of e) = 0, so Gp [1/s^2], Gv [1/s],
-    Gi [1/s^3].  Joint-pd: torque or force per joint error, its rate and its integral.
+    Gi [1/s^3].  Joint-pd, pid, positive-position-feedback: torque or force per joint error, its
+    rate and its integral; pid derives the error up to the frequency `derivative_filter` [rad/s].
     """
 
     Gp: Positives
     Gv: NonNegatives  # 0 of joint-pd alone: back-EMF or friction may be the only damper
-    Gi: NonNegatives | None = None
+    Gi: IntegralGain | None = None
+    derivative_filter: Positives | None = None
 
     def _faults(self) -> Faults:
         if self.Gi and any(self.Gi) and not all(self.Gi):
             yield "Gi", "all above 0, or none", self.Gi
+
+
+class Cascade(Record):
+    """Position loop around a velocity loop, as drives have them; one number or one per joint.
+
+    `position_gain` [1/s] is what drives call K_v, `velocity_gain` [N m s/rad or N s/m] and
+    `integral_time` [s] (none: no integral) are those of the velocity loop. `velocity_feedforward`
+    is the share of the desired rate, `torque_feedforward` the weight of the arm at the desired
+    joints, or the torque of the rigid arm for the desired motion.
+    """
+
+    position_gain: Positives
+    velocity_gain: Positives
+    integral_time: Positives | None = None
+    velocity_feedforward: Annotated[NonNegative, Field(le=1)] = 1.0
+    torque_feedforward: Literal["none", "gravity", "rigid"] = "gravity"
+
+
+class PositionFeedback(Record):
+    """A filter of positive position feedback, from the deflection in a mode to a joint's torque.
+
+    The tip deflection xi [m] of the `mode` of a line, such as link1.y.1, less that of its sag at
+    the end, gives the torque `gain` eta [N m/m or N/m] of the `joint`: eta'' + 2 zeta w eta' + w^2
+    eta = w^2 xi, with w the `frequency` [rad/s] and zeta the `damping_ratio`.
+    """
+
+    mode: Text
+    joint: Text
+    frequency: Positive
+    damping_ratio: Positive = 0.5
+    gain: Number
 
 
 def _hard_switch(value: object) -> object:

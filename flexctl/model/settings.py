@@ -36,6 +36,8 @@ DESIGN_TABLES = (
     "state_space",
     "filters",
     "instruments",
+    "cascade",
+    "position_feedback",
 )
 """Tables of a design file, whose numbers may be varied like those of an arm."""
 

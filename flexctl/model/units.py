@@ -58,6 +58,22 @@ _DESIGN = {
     "gains.Gp": "1/s^2",
     "gains.Gv": "1/s",
     "gains.Gi": "1/s^3",
+    "gains.derivative_filter": "rad/s",
+    "cascade.position_gain": "1/s",
+    "cascade.velocity_gain": "N m s/rad | N s/m",
+    "cascade.integral_time": "s",
+    "cascade.velocity_feedforward": "-",
+    "position_feedback.frequency": "rad/s",
+    "position_feedback.damping_ratio": "-",
+    "position_feedback.gain": "N m/m | N/m",
+    "filters.frequency": "rad/s",
+    "filters.damping_ratio": "-",
+    "filters.phase_lead": "rad",
+    "filters.ratio": "-",
+    "filters.zero_damping": "-",
+    "filters.pole_damping": "-",
+    "loop.prewarp": "rad/s",
+    "loop.tracking_time": "s",
     "loop.sample_time": "s",
     "loop.delay": "s",
     "loop.prewarp": "rad/s",
@@ -89,11 +105,11 @@ _JOINT_PD = {
     "gains.Gv": "{u} s/rad | {u} s/m",
     "gains.Gi": "{u}/(rad s) | {u}/(m s)",
 }
-"""Gains of the method joint-pd, in commands {u}: torques, or volts or amperes of motors. Those of
-all other methods are accelerations."""
+"""Gains in commands {u}: torques, or volts or amperes of motors. Those of other methods are
+accelerations."""
 _OF_COMMANDS = {"second_loop.weights.effort": "J/{u^2}"}
 """The second loop makes commands in composite and lqg, and accelerations after decoupling."""
-_OF_METHOD = {"joint-pd": _JOINT_PD, "composite": _OF_COMMANDS, "lqg": _OF_COMMANDS}
+_OF_METHOD = {"composite": _OF_COMMANDS, "lqg": _OF_COMMANDS}
 
 FACTOR = "-"
 """Unit of a number by which others are multiplied."""
@@ -122,9 +138,10 @@ def unit_of(key: str, arm: Arm, design: Design) -> str:
         if rest[:2] == ["tip_load", "reference_pose"] and rest[-1] in arm.joints:
             concerned = [arm.joints.index(rest[-1])]
         return _for_joints(_look_up(rest, _LINK), arm, concerned)
-    own = _OF_METHOD.get(design.method, {})
+    own = _JOINT_PD if design.gains_are_torques else _OF_METHOD.get(design.method, {})
+    name = first.split("[")[0]  # of an array of tables
     return _for_joints(
-        _look_up([first, *rest], _ARM | _DESIGN | own), arm, arm.link_indices("links")
+        _look_up([name, *rest], _ARM | _DESIGN | own), arm, arm.link_indices("links")
     )
 
 

@@ -233,9 +233,9 @@ def _integrate(given: InitialValueProblem, name: str, step: float | None) -> Run
         return _integrate_well(given)
     loop, method = given.loop, INTEGRATORS[name]
     by_events = bool(loop.truth.arm.sticking_joints)
-    if loop.controller.moves_fast and not method.observes and not by_events:
+    if loop.controller.as_fast_as_the_arm and not method.observes and not by_events:
         able = ", ".join(key for key, other in INTEGRATORS.items() if other.observes)
-        whose = "there is an observer" if loop.controller.observer else _whose_states(loop)
+        whose = "there is an observer" if loop.controller.observer else "there is an external law"
         raise InputError(
             f"integrator: expected one of {AUTO}, {able}, as {whose}, whose states are as fast as "
             f"the arm, got {name}"
@@ -260,12 +260,6 @@ def _integrate(given: InitialValueProblem, name: str, step: float | None) -> Run
     if step is not None and name == "rk4":
         require_stable_step(loop, step, given.start[:2], given.events)
     return run_compiled(given, driver, method, step)
-
-
-def _whose_states(loop: ClosedLoop) -> str:
-    if loop.controller.external:
-        return "there is an external law"
-    return f"the law has states of its own ({loop.controller.own_states[0]})"
 
 
 def _integrate_well(given: InitialValueProblem) -> Run | RunFailure:
@@ -323,9 +317,9 @@ def attempts(
     """Integrators to try, each with its limit of steps.
 
     Both get similar numbers of steps. Without a compiler SciPy's Radau replaces esdirk; esdirk is
-    not used for laws with fast states, such as those of an observer. If these are too fast for the
-    explicit method, as poles of H-infinity controllers may be, BDF is used. Smoothed friction is
-    for implicit methods alone.
+    not used for laws with states that vary between events: its iteration would shorten its steps.
+    If these are too fast for the explicit method, as poles of H-infinity controllers may be, BDF is
+    used. Smoothed friction is for implicit methods alone.
     """
     if loop.truth.arm.sticking_joints:
         smooth = loop.truth.arm.sticking_joints == loop.truth.arm.dry_joints

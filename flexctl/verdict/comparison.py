@@ -197,14 +197,14 @@ def _stiffest(designs: Sequence[Design]) -> Design:
     with_gains = [design for design in designs if design.gains]
     if not with_gains:
         return designs[0]
-    return max(with_gains, key=lambda d: (d.method != BASELINE, max(d.joint_gains.Gp)))
+    return max(with_gains, key=lambda d: (not d.gains_are_torques, max(d.joint_gains.Gp)))
 
 
 def baseline_design(arm: Arm, design: Design, basis: BasisChoice | None = None) -> Design:
     """Return a baseline joint PD loop with the bandwidth of another design, and its instruments.
 
     Its gains are that design's Gp and Gv times the diagonal of the rigid arm's mass matrix at the
-    final pose, in commands (a joint-pd design keeps its own); for a design without gains Gp = w^2
+    final pose, in commands (gains that are commands are kept); for a design without gains Gp = w^2
     and Gv = 1.4 w, w being half the first frequency of the arm there with its joints held.
     """
     check_design(arm, design)
@@ -212,10 +212,11 @@ def baseline_design(arm: Arm, design: Design, basis: BasisChoice | None = None) 
     m, S = plant.m, plant.straight(np.eye(plant.m))
     final = plant.straight(make_reference(design).final)
     inertia = np.diag(S.T @ plant.mass_matrix(final) @ S)
-    scale = np.ones(m) if design.method == BASELINE else inertia / plant.torque_per_command
+    scale = np.ones(m) if design.gains_are_torques else inertia / plant.torque_per_command
     Gp, Gv = (design.gains.Gp, design.gains.Gv) if design.gains else _half_the_first(plant, design)
     others = ("second_loop", "slow_loop", "fast_loop", "observer", "state_space", "options")
-    others += ("friction_compensation", "instruments", "expect")
+    others += ("friction_compensation", "cascade", "position_feedback", "filters")
+    others += ("instruments", "expect")
     table = {k: part for k, part in design.table().items() if k not in others}
     table.get("loop", {}).pop("measures", None)
     if design.reference.shaper:

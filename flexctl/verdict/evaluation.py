@@ -366,7 +366,14 @@ def _sampling_rate(loop: ClosedLoop, final: LinearLoop) -> float | None:
         raise ComputationError(
             "a law with states of its own becomes another one where it is sampled at another rate"
         )
-    return smallest_sampling_rate(final)
+    controller = loop.controller
+    own = bool(controller.own_states) and controller.observer is None
+    if own and controller.design.loop.discretisation == "tustin":
+        raise ComputationError(
+            "a law discretised by Tustin's rule becomes another one where it is sampled at another "
+            "rate"
+        )
+    return smallest_sampling_rate(final, own_states=own)
 
 
 @dataclass(frozen=True, kw_only=True)

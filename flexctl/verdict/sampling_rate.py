@@ -15,7 +15,7 @@ _AT_ONCE = 16  # periods that are checked at once
 _FEIGNED = 0.02  # of one half: most that rounding may contribute to a proof by powers
 
 
-def smallest_sampling_rate(loop: LinearLoop) -> float | None:
+def smallest_sampling_rate(loop: LinearLoop, *, own_states: bool = False) -> float | None:
     """Smallest rate [Hz] from which on the sampled and held law keeps the loop stable.
 
     The period grows until the loop is unstable: in large steps while all modes lie below half the
@@ -24,10 +24,10 @@ def smallest_sampling_rate(loop: LinearLoop) -> float | None:
     the shortest period is a twentieth of it. A loop that is stable even at a period of 10 s gives
     0.1 Hz; one that is unstable at the shortest period gives None.
 
-    None also for a law with an observer: a sampled law integrates its states by Euler's rule, which
-    imposes a rate of its own and is not how an observer would be sampled.
+    Integrals sum up their samples; `own_states` of a law, such as those of filters, are discretised
+    exactly at every rate. None also for a law with an observer, which would be designed anew.
     """
-    if loop.F.any():
+    if loop.F.any() and not own_states:
         return None
     periods = _periods(loop)
     first = _first_unstable(loop, periods)

@@ -17,7 +17,7 @@ from flexctl.plant.parameters import Numbers, change_numbers, pack_numbers
 from flexctl.verdict import evaluate
 from flexctl.view.to_json import to_json
 from tests.designs import designs_with_a_loop
-from tests.loops import pole_distance
+from tests.loops import multipliers, pole_distance
 
 OWN, TRUTH = (BasisChoice(kind="elements", order=order) for order in (1, 2))
 CHANGES = 8
@@ -61,6 +61,7 @@ def test_a_verdict_at_random_numbers_is_that_of_the_arm_that_has_them(name):
     own_poles, found = at(x)
     bits = [at(np.nextafter(x, x * rng.choice([0.0, 2.0], len(x))))[1] for _ in range(CHANGES)]
 
+    poles, own_poles = (multipliers(x, design.loop.sample_time) for x in (poles, own_poles))
     assert pole_distance(poles, own_poles) < 1e-9
     assert set(found) == set(expected)
     off = {}

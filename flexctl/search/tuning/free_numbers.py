@@ -20,10 +20,12 @@ Bounds = tuple[float, float] | str | None
 GAIN_RANGE = 20.0  # bounds of a gain, unless they are given: value/20 and 20 value
 WEIGHT_RANGE = 1e4  # of a weight or noise, of which only the ratios matter
 _BY_RATIO = ("weights", "noise")
-_DEFAULT = ("gains", "second_loop", "fast_loop", "observer")  # tables that are free if none is told
+_DEFAULT = ("gains", "cascade", "second_loop", "fast_loop", "observer")  # free if none is told
 _TABLES = (*_DEFAULT, "options")
+_LISTED = re.compile(r"(filters|position_feedback)\[\d+\]\.\w+")  # keys of arrays of tables
 _ENTRY = re.compile(r"(?P<key>[\w.]+)\[(?P<places>[\d, ]+)\]")
 _NOT_TUNED = ("switch", "solver", "schedule", "start_error", "columns", "scaled", "modes")
+_NOT_TUNED += ("velocity_feedforward",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +188,7 @@ def _split(text: str) -> tuple[str, Bounds]:
 
 def _keys(design: Design, key: str) -> list[str]:
     """Keys of the numbers that a key stands for: itself, or those in a table."""
-    if not key or key.split(".")[0] not in _TABLES:
+    if not key or not (key.split(".")[0] in _TABLES or _LISTED.fullmatch(key)):
         known = nearest(key, _TABLES)
         raise InputError(f"free: expected gains or weights of the design ({known}), got {key!r}")
     keys = _numbers_below(design, key)
