@@ -41,7 +41,7 @@ class Gains(Record):
 
     Gp: Positives
     Gv: NonNegatives  # 0 of joint-pd alone: back-EMF or friction may be the only damper
-    Gi: IntegralGain | None = None
+    Gi: NonNegatives | None = None
     derivative_filter: Positives | None = None
 
     def _faults(self) -> Faults:

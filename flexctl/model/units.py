@@ -76,7 +76,6 @@ _DESIGN = {
     "loop.tracking_time": "s",
     "loop.sample_time": "s",
     "loop.delay": "s",
-    "loop.prewarp": "rad/s",
     "loop.duration": "s",
     "loop.settle_within": "m",
     "loop.strain_gauges": "-",
