@@ -11,6 +11,7 @@ from flexctl.control.laws import (
     LawParts,
     Recipe,
     Signals,
+    in_commands,
     per_joint,
     rigid_gravity_torque,
     rigid_torque,
@@ -60,8 +61,8 @@ def _fed_forward(plant: Plant, signals: Signals, fed: str) -> ca.SX:
     if fed == "none":
         return ca.SX.zeros(plant.m)
     if fed == "gravity":
-        return rigid_gravity_torque(plant, signals.q_d)
-    return rigid_torque(plant, signals.q_d, signals.v_d, signals.a_d)
+        return in_commands(plant, rigid_gravity_torque(plant, signals.q_d))
+    return in_commands(plant, rigid_torque(plant, signals.q_d, signals.v_d, signals.a_d))
 
 
 def _assumptions(plant: Plant, choice: Cascade) -> Iterator[str]:

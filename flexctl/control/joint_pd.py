@@ -8,6 +8,7 @@ from flexctl.control.laws import (
     LawParts,
     Recipe,
     Signals,
+    in_commands,
     joint_gains,
     rigid_gravity_torque,
 )
@@ -44,9 +45,9 @@ def joint_pd_law(plant: Plant, design: Design, _reference: ReferenceMotion) -> L
 
 
 def joint_pd_torque(plant: Plant, signals: Signals) -> ca.SX:
-    """Torques (m, 1) of the law above, its gains being numbers of the law."""
+    """Commands (m, 1) of the law above, its gains being numbers of the law."""
     x = signals.numbers
-    tau = rigid_gravity_torque(plant, signals.q_d)
+    tau = in_commands(plant, rigid_gravity_torque(plant, signals.q_d))
     tau = tau - x["Gp"] * signals.error - x["Gv"] * signals.error_rate
     return tau - x["Gi"] * signals.integral if "Gi" in x else tau
 

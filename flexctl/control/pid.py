@@ -9,6 +9,7 @@ from flexctl.control.laws import (
     LawParts,
     Recipe,
     Signals,
+    in_commands,
     joint_gains,
     per_joint,
     rigid_gravity_torque,
@@ -39,7 +40,7 @@ def pid_law(plant: Plant, design: Design, _reference: ReferenceMotion) -> LawPar
             slope, rate = part_response(*given, np.ones(1), 0.0)
             slopes.append(slope)
             rates.append(rate)
-        tau = rigid_gravity_torque(plant, signals.q_d)
+        tau = in_commands(plant, rigid_gravity_torque(plant, signals.q_d))
         tau = tau - x["Gp"] * signals.error - x["Gv"] * ca.vertcat(*slopes)
         tau = tau - x["Gi"] * signals.integral if "Gi" in x else tau
         return signals.law(tau, moved=ca.vertcat(*rates))

@@ -60,12 +60,12 @@ _DESIGN = {
     "gains.Gi": "1/s^3",
     "gains.derivative_filter": "rad/s",
     "cascade.position_gain": "1/s",
-    "cascade.velocity_gain": "N m s/rad | N s/m",
+    "cascade.velocity_gain": "{u} s/rad | {u} s/m",
     "cascade.integral_time": "s",
     "cascade.velocity_feedforward": "-",
     "position_feedback.frequency": "rad/s",
     "position_feedback.damping_ratio": "-",
-    "position_feedback.gain": "N m/m | N/m",
+    "position_feedback.gain": "{u}/m",
     "filters.frequency": "rad/s",
     "filters.damping_ratio": "-",
     "filters.phase_lead": "rad",
@@ -76,6 +76,7 @@ _DESIGN = {
     "loop.tracking_time": "s",
     "loop.sample_time": "s",
     "loop.delay": "s",
+    "loop.torque_resolution": "{u}",
     "loop.duration": "s",
     "loop.settle_within": "m",
     "loop.strain_gauges": "-",
@@ -98,7 +99,29 @@ _DESIGN = {
     "observer.noise.torque": "N m s^1/2 | N s^1/2",
     "observer.noise.tip": "N s^1/2",
     "observer.start_error": "rad | m",
+    "instruments.sample_time": "s",
+    "instruments.delay": "s",
+    "instruments.time_constant": "s",
+    "instruments.xi": "-",
 }
+_READINGS = {
+    "encoder": "rad | m",
+    "tachometer": "rad/s | m/s",
+    "difference": "rad/s | m/s",
+    "gauge": "1/m",
+    "deflection": "m",
+    "torque": "N m | N",
+}
+"""Units of what instruments read, and of their resolution."""
+_DENSITIES = {
+    "encoder": "rad s^1/2 | m s^1/2",
+    "tachometer": "rad/s^1/2 | m/s^1/2",
+    "difference": "rad/s^1/2 | m/s^1/2",
+    "gauge": "s^1/2/m",
+    "deflection": "m s^1/2",
+    "torque": "N m s^1/2 | N s^1/2",
+}
+_OF_INSTRUMENTS = {"instruments.resolution": _READINGS, "instruments.noise": _DENSITIES}
 _JOINT_PD = {
     "gains.Gp": "{u}/rad | {u}/m",
     "gains.Gv": "{u} s/rad | {u} s/m",
@@ -138,10 +161,13 @@ def unit_of(key: str, arm: Arm, design: Design) -> str:
             concerned = [arm.joints.index(rest[-1])]
         return _for_joints(_look_up(rest, _LINK), arm, concerned)
     own = _JOINT_PD if design.gains_are_torques else _OF_METHOD.get(design.method, {})
-    name = first.split("[")[0]  # of an array of tables
-    return _for_joints(
-        _look_up([name, *rest], _ARM | _DESIGN | own), arm, arm.link_indices("links")
-    )
+    name, _, number = first.partition("[")  # of an array of tables
+    joints = arm.link_indices("links")
+    if by_kind := _OF_INSTRUMENTS.get(".".join([name, *rest])):
+        chosen = [design.instruments[int(number[:-1]) - 1]] if number else design.instruments
+        units = [_for_joints(by_kind[one.kind], arm, joints) for one in chosen]
+        return " or ".join(dict.fromkeys(units))
+    return _for_joints(_look_up([name, *rest], _ARM | _DESIGN | own), arm, joints)
 
 
 def _look_up(parts: list[str], table: dict[str, str]) -> str:

@@ -41,8 +41,12 @@ def per_ampere(table):
     if fast := table.get("fast_loop"):
         cost = {**fast["weights"], "effort": fast["weights"]["effort"] * PER_AMPERE**2}
         table["fast_loop"] = {**fast, "weights": cost}
-    if table["method"] == "joint-pd":
-        table["gains"] = {k: np.array(g) / PER_AMPERE for k, g in table["gains"].items()}
+    if table["method"] in ("joint-pd", "pid"):
+        gains = table["gains"]
+        table["gains"] = gains | {k: gains[k] / PER_AMPERE for k in gains if k.startswith("G")}
+    if cascade := table.get("cascade"):
+        gain = cascade["velocity_gain"] / PER_AMPERE
+        table["cascade"] = {**cascade, "velocity_gain": gain}
     if table["method"] == "composite" and (second := table.get("second_loop")):
         cost = {**second["weights"], "effort": second["weights"]["effort"] * PER_AMPERE**2}
         table["second_loop"] = {**second, "weights": cost}
@@ -53,6 +57,20 @@ SECOND = {"joint_error": 30.0, "joint_rate": 0.3, "strain_energy": 1.0, "kinetic
 SECOND |= {"effort": 1e-3}
 LAWS = {
     "joint-pd": {"method": "joint-pd", "gains": {"Gp": 9.0, "Gv": 4.0, "Gi": 2.0}},
+    "pid": {
+        "method": "pid",
+        "gains": {"Gp": 9.0, "Gv": 4.0, "Gi": 2.0, "derivative_filter": 40.0},
+    },
+    "cascade": {
+        "method": "cascade",
+        "gains": None,
+        "cascade": {
+            "position_gain": 3.0,
+            "velocity_gain": 4.0,
+            "integral_time": 0.5,
+            "torque_feedforward": "rigid",
+        },
+    },
     "decoupling": {"method": "decoupling", "gains": {"Gp": 9.0, "Gv": 4.0, "Gi": 2.0}},
     "second loop": {"method": "decoupling", "second_loop": {"weights": SECOND}},
     "composite": {"fast_loop": weights()},

@@ -124,7 +124,7 @@ DESIGN_CASES = [
         '"decupling"',
         "method: expected one of 'decoupling', 'composite', 'joint-pd'",
     ),
-    ('"decoupling"', "[1]", "method: expected one of 'decoupling', 'composite', 'joint-pd', 'feed"),
+    ('"decoupling"', "[1]", "method: expected one of 'decoupling', 'composite', 'joint-pd', 'pid'"),
     (
         '"decoupling"',
         '"feedforward"',

@@ -14,6 +14,8 @@ from flexctl.model.link import Link
 from flexctl.model.lookup import load_design, load_model
 
 ROOTS = ("gains", "second_loop", "slow_loop", "fast_loop", "observer", "loop")
+ROOTS += ("cascade", "position_feedback", "filters", "friction_compensation", "instruments")
+BY_KIND = {"instruments.noise", "instruments.resolution"}  # of an instrument, tested apart
 # matrices of several units, which only factors change
 WITHOUT = {"fast_loop.Kp", "fast_loop.Kv", "second_loop.gain", "observer.gain"}
 ON_A_LINE = "masses"  # a list of tables, which no key reaches into
@@ -59,7 +61,9 @@ def test_the_keys_are_found():
     assert {"gains.Gp", "observer.noise.tip", "second_loop.weights.effort"} <= set(DESIGN)
 
 
-@pytest.mark.parametrize("key", [*(f"link3.{key}" for key in LINK), *ARM, *DESIGN])
+@pytest.mark.parametrize(
+    "key", [*(f"link3.{key}" for key in LINK), *ARM, *sorted({*DESIGN} - BY_KIND)]
+)
 def test_every_number_of_the_files_has_a_unit(files, key):
     assert units.unit_of(key, *files)
 
@@ -90,6 +94,16 @@ def test_every_entry_of_the_table_is_a_key_of_the_files(table):
 )
 def test_units_are_those_of_the_joints_concerned(files, key, unit):
     assert units.unit_of(key, *files) == unit
+
+
+def test_readings_have_the_unit_of_their_instrument():
+    files = load_model("vertical-2r"), load_design("vertical-2r-encoders")
+    kinds = [one.kind for one in files[1].instruments]
+    first = f"instruments[{kinds.index('encoder') + 1}]"
+
+    assert units.unit_of(f"{first}.resolution", *files) == "rad"
+    assert units.unit_of(f"{first}.noise", *files) == "rad s^1/2"
+    assert set(kinds) > {"encoder"} or units.unit_of("instruments.noise", *files) == "rad s^1/2"
 
 
 @pytest.mark.parametrize(("key", "unit"), [("gains.Gp", "N m/rad"), ("gains.Gv", "N m s/rad")])
