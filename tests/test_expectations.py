@@ -25,7 +25,9 @@ SLOW += ("vertical-2r-lqg", "vertical-2r-computed-torque", "vertical-2r-shaped")
 SLOW += ("rrp-lqg", "rrp-computed-torque", "rrp-shaped", "hub-lqg")
 SLOW += ("rrp-composite-spillover", "rrp-observer-spillover", "hub-composite-spillover")
 SLOW += ("hub-lqg-spillover", "hub-computed-torque-spillover")
-SLOW += ("hub-friction-compensation", "rrp-friction-compensation", "vertical-2r-friction-compensation")
+SLOW += tuple(f"{arm}-friction-compensation" for arm in ("hub", "rrp", "vertical-2r"))
+SLOW += ("hub-pd-spillover", "hub-pid-spillover", "hub-cascade-spillover", "hub-filter-spillover")
+SLOW += ("hub-position-feedback-spillover", "hub-state-space-spillover")
 MOVED = [e.name for e in list_designs() if load_design(e.name).reference.torque]
 
 
