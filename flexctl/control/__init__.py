@@ -19,6 +19,7 @@ from flexctl.control.readings import (
 )
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.sampled_observer import SampledObserver
+from flexctl.control.sampled_readings import ReadingStates
 from flexctl.control.saturation import (
     holding_limits,
     integral_rates,
@@ -39,6 +40,7 @@ __all__ = [
     "Instrumentation",
     "LawParts",
     "Reading",
+    "ReadingStates",
     "Recipe",
     "ReferenceMotion",
     "SampledObserver",

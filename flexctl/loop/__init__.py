@@ -52,6 +52,7 @@ from flexctl.loop.linear import (
     sampled_loops,
     state_within,
 )
+from flexctl.loop.resampled_law import resampled
 from flexctl.loop.setup import LADDER, Setup, default_truth
 
 __all__ = [
@@ -95,6 +96,7 @@ __all__ = [
     "other_equilibrium",
     "path_rests",
     "require_loop",
+    "resampled",
     "sampled_loop",
     "sampled_loops",
     "schedule",

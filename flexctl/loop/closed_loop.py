@@ -160,8 +160,10 @@ class ClosedLoop(Summary):
         if rebuilt or is_prescribed(controller.design):
             return close_around(controller, truth.rebuilt() if rebuilt else truth)
         loop = replace(self, controller=controller, truth=truth)
-        if controller.fitted:  # which has numbers of its own, and reads torques by those of springs
-            measured = measure_instruments(controller.fitted, controller.plant, truth)
+        fitted, known = controller.fitted, self.measurement
+        if fitted and (truth is not self.truth or fitted != known.fitted):
+            # it has numbers of its own, and reads torques by those of springs
+            measured = measure_instruments(fitted, controller.plant, truth, known.state)
             return replace(loop, measurement=measured)
         return loop
 

@@ -20,6 +20,7 @@ _MOST_STEPS = 40
 _CONTRACTS = 0.5  # of the step before
 _LEAP = 0.2  # rad or m that a coordinate may move in one step
 _LEFT = 0.25  # of a step that may remain after it, slopes unchanged
+_CLOSE = 1e-4  # relative step after which slopes are kept: the next ones shrink by about as much
 _FOUND = 1e-13  # relative step of Newton's method at convergence
 _ROUND_OFF = 1e-8  # relative step below which it may stagnate
 _SINGULAR = 1e-14  # reciprocal condition below which a direction is neutral
@@ -106,16 +107,17 @@ def newton_solution(balance: ForceBalance, X: Array, load: Array) -> Array | Non
     Every step at least halves, coordinates move little, and the first step leaves at most a quarter
     of the residual: the iteration cannot jump to another equilibrium than the next.
     """
-    before, n = np.inf, balance.loop.truth.n
+    before, n, solve = np.inf, balance.loop.truth.n, _nothing
     left = balance.left(X) - load
     for _ in range(_MOST_STEPS):
         if not left.any():
             return X  # the reference itself, which may be neutral without gravity
-        slopes = balance.slopes(X)
-        if not (np.isfinite(left).all() and np.isfinite(slopes).all()):
-            return None
-        solve = _Solver(slopes)
-        step = solve(-left)
+        if before > _CLOSE:
+            slopes = balance.slopes(X)
+            if not np.isfinite(slopes).all():
+                return None
+            solve = _Solver(slopes)
+        step = solve(-left) if np.isfinite(left).all() else None
         if step is None or not np.isfinite(step).all() or np.abs(step[:n]).max() > _LEAP:
             return None
         size = float((np.abs(step) / (1 + np.abs(X))).max())
@@ -128,6 +130,11 @@ def newton_solution(balance: ForceBalance, X: Array, load: Array) -> Array | Non
         if size > _ROUND_OFF and not _shrinks(solve(-left), step):
             return None
         X, before = ahead, size
+    return None
+
+
+def _nothing(_b: Array) -> Array | None:
+    """Solve nothing: there are no slopes yet."""
     return None
 
 

@@ -162,16 +162,19 @@ def measure_signals(
     return Measurement(function=function, gauges=fit.gauges if fit else {}, signals=names)
 
 
-def measure_instruments(fitted: Instrumentation, design: Plant, truth: Plant) -> Measurement:
+def measure_instruments(
+    fitted: Instrumentation, design: Plant, truth: Plant, state: Measurement | None = None
+) -> Measurement:
     """Build the readings of instruments of a truth plant, see `Instrumentation`.
 
-    They depend on the truth plant only; its numbers are constants in them.
+    They depend on the truth plant only; its numbers are constants in them. `state` is the ideal
+    measurement of the design plant's state where it is known already.
     """
     own = truth.folded if fitted.reads_torques else truth
     q, v = ca.SX.sym("q", truth.n), ca.SX.sym("v", truth.n)
     y = readings_at(own, fitted.readings, q, v)
     function = ca.Function("measure", [q, v], [y, ca.SX.zeros(len(fitted.readings))])
-    state = make_measurement(design, truth)
+    state = state or make_measurement(design, truth)
     return Measurement(function=function, gauges={}, fitted=fitted, state=state)
 
 

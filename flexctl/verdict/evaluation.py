@@ -25,6 +25,7 @@ from flexctl.loop import (
     other_equilibrium,
     path_rests,
     require_loop,
+    resampled,
     why_it_leaves,
     why_not_held,
 )
@@ -373,7 +374,8 @@ def _sampling_rate(loop: ClosedLoop, final: LinearLoop) -> float | None:
             "a law discretised by Tustin's rule becomes another one where it is sampled at another "
             "rate"
         )
-    return smallest_sampling_rate(final, own_states=own)
+    law_at = resampled(final, controller) if controller.fitted and own else None
+    return smallest_sampling_rate(final, own_states=own, law_at=law_at)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from flexctl.checks import Array
 from flexctl.loop import LinearLoop, sampled_loops
+
+_Maps = Callable[[Array], Sequence[Array]]  # one-sample maps of a loop for periods (K,) [s]
 
 _LONGEST = 10.0  # longest period [s] of the search
 _MOST_LATE = 20  # samples that a delay may span: each is an additional state
@@ -15,7 +19,12 @@ _AT_ONCE = 16  # periods that are checked at once
 _FEIGNED = 0.02  # of one half: most that rounding may contribute to a proof by powers
 
 
-def smallest_sampling_rate(loop: LinearLoop, *, own_states: bool = False) -> float | None:
+def smallest_sampling_rate(
+    loop: LinearLoop,
+    *,
+    own_states: bool = False,
+    law_at: Callable[[float], LinearLoop] | None = None,
+) -> float | None:
     """Smallest rate [Hz] from which on the sampled and held law keeps the loop stable.
 
     The period grows until the loop is unstable: in large steps while all modes lie below half the
@@ -25,19 +34,26 @@ def smallest_sampling_rate(loop: LinearLoop, *, own_states: bool = False) -> flo
     0.1 Hz; one that is unstable at the shortest period gives None.
 
     Integrals sum up their samples; `own_states` of a law, such as those of filters, are discretised
-    exactly at every rate. None also for a law with an observer, which would be designed anew.
+    exactly at every rate. `law_at` gives the loop of a law that depends otherwise on its period
+    [s]. None also for a law with an observer, which would be designed anew.
     """
     if loop.F.any() and not own_states:
         return None
-    periods = _periods(loop)
-    first = _first_unstable(loop, periods)
+
+    def maps(periods: Array) -> list[Array]:
+        if law_at is None:
+            return sampled_loops(loop, periods)
+        return [sampled_loops(law_at(T), np.array([T]))[0] for T in periods.tolist()]
+
+    periods = _periods(loop, maps)
+    first = _first_unstable(maps, periods)
     if first is None:
         return 1 / _LONGEST
     stable = periods[periods < first]
-    return 1 / _limit(loop, float(stable[-1]), first) if len(stable) else None
+    return 1 / _limit(maps, float(stable[-1]), first) if len(stable) else None
 
 
-def _periods(loop: LinearLoop) -> Array:
+def _periods(loop: LinearLoop, maps: _Maps) -> Array:
     """Periods [s] to be checked, ascending."""
     poles = np.concatenate([np.linalg.eigvals(loop.A), loop.poles])
     slowest = max(np.abs(loop.poles.real).min(), np.finfo(float).tiny)
@@ -46,36 +62,35 @@ def _periods(loop: LinearLoop) -> Array:
     folding = np.clip(np.pi / max(np.abs(poles.imag).max(), 1.0), shortest, _LONGEST)
     start = np.geomspace(shortest, folding, 12)
     beyond = folding * 1.01 ** np.arange(1, 1 + np.ceil(np.log(_LONGEST / folding) / np.log(1.01)))
-    known = _first_unstable(loop, beyond[::25])  # no later period is needed
+    known = _first_unstable(maps, beyond[::25])  # no later period is needed
     return np.append(start, beyond if known is None else beyond[beyond <= known])
 
 
-def _first_unstable(loop: LinearLoop, periods: Array) -> float | None:
+def _first_unstable(maps: _Maps, periods: Array) -> float | None:
     """First of ascending periods [s] at which the sampled loop is not stable."""
     for k in range(0, len(periods), _AT_ONCE):
         some = periods[k : k + _AT_ONCE]
-        stable = _stable(loop, some)
+        stable = _stable(maps(some))
         if not stable.all():
             return float(some[stable.argmin()])
     return None
 
 
-def _limit(loop: LinearLoop, stable: float, unstable: float) -> float:
+def _limit(maps: _Maps, stable: float, unstable: float) -> float:
     """Longest period [s] between a stable and an unstable one, by bisection."""
     while unstable - stable > _EXACT * unstable:
         middle = (stable + unstable) / 2
-        inside = _stable(loop, np.array([middle]))[0]
+        inside = _stable(maps(np.array([middle])))[0]
         stable, unstable = (middle, unstable) if inside else (stable, middle)
     return stable
 
 
-def _stable(loop: LinearLoop, periods: Array) -> Array:
-    """Whether the loop, sampled with its own delay, has all multipliers inside 1, (K,) of bool.
+def _stable(steps: Sequence[Array]) -> Array:
+    """Whether one-sample maps (K) of a loop have all multipliers inside 1, (K,) of bool.
 
-    After the first unstable period it may be False.
+    After the first unstable one it may be False.
     """
-    steps = sampled_loops(loop, periods)
-    found = np.zeros(len(periods), dtype=bool)
+    found = np.zeros(len(steps), dtype=bool)
     for size in {len(step) for step in steps} if len(steps) > 1 else ():
         own = [k for k, step in enumerate(steps) if len(step) == size]
         found[own] = _shrinks(np.array([steps[k] for k in own]))

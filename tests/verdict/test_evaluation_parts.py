@@ -206,7 +206,14 @@ def judged(monkeypatch):
         design = SimpleNamespace(open_loop=open_loop, reference=reference, label="design")
         arm = SimpleNamespace(links=())
         truth = SimpleNamespace(arm=arm, joints=("joint1", "joint2"), m=2)
-        controller = SimpleNamespace(design=design, external=None, final_second_loop_weight=0.0)
+        controller = SimpleNamespace(
+            design=design,
+            external=None,
+            own_states=(),
+            observer=None,
+            fitted=None,
+            final_second_loop_weight=0.0,
+        )
         loop = SimpleNamespace(controller=controller, truth=truth)
         return module.evaluate(loop, others=others)
 

@@ -32,11 +32,19 @@ from tests.robustness.stiffness.margin_witness import (
 
 SLOW = ("rrp-observer", "rrp-stiff", "rrp-stiff-decoupling", "wu-haug-4", "rrp-composite")
 SLOW += ("rrp-composite-decay", "rrp-composite-decay-tuned", "rrp-scheduled")
-SLOW += ("vertical-2r-encoders", "vertical-2r-friction-compensation")
+SLOW += ("vertical-2r-encoders",)
 SLOW += tuple(
     f"{arm}-{law}"
     for arm in ("hub", "rrp", "vertical-2r")
-    for law in ("cascade", "computed-torque", "lqg", "pid", "position-feedback", "shaped")
+    for law in (
+        "cascade",
+        "computed-torque",
+        "friction-compensation",
+        "lqg",
+        "pid",
+        "position-feedback",
+        "shaped",
+    )
 )
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in SLOW]
 VERTICAL = ["vertical-2r-pd", "vertical-2r-integral", "vertical-2r-decoupling"]
