@@ -164,7 +164,7 @@ def test_a_controller_shapes_for_the_mode_of_its_design_plant(make):
 
 def test_other_numbers_of_arm_and_shaper_give_other_impulses(make):
     controller = shaped_controller(make["single"](), 12.0)
-    softer = shaped_controller(make["single"]()).at({"link1.EI.y": 4.6})
+    softer = controller_at(shaped_controller(make["single"]()), {"link1.EI.y": 4.6})
 
     changed = controller_at(controller, {}, {"reference.shaper.frequency": 15.0})
 
