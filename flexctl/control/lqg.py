@@ -17,7 +17,7 @@ from flexctl.plant import Plant, linearise
 
 _KNOWN = (
     "the controller knows mass, gravity, stiffness and damping of its design plant; it decouples "
-    "nothing: torques of the rigid arm along the reference, and feedback of the whole state"
+    "nothing: feedforward of the rigid arm along the reference, and feedback of the whole state"
 )
 _ONE_GAIN = "its gain is that of the final pose all along the motion (second_loop.schedule: 0)"
 

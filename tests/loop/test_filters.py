@@ -206,7 +206,7 @@ def test_a_mode_that_changes_places_cannot_be_followed(make, monkeypatch):
         return 50.0 if pose[0] < 0.3 else 80.0
 
     monkeypatch.setattr(filters, "mode_frequency", jumping)
-    with pytest.raises(DesignError, match="changes places with another one"):
+    with pytest.raises(DesignError, match="changes places with another mode"):
         close(make, "single", filters=[{"kind": "notch", "frequency": "link1.y.1"}])
 
 
