@@ -137,8 +137,8 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
     "Where it rests": {
         "tip offset from its reference": (
             _Merit(_offset("tip_offset"), "mm", min),
-            "distance of the tip at rest, without dry friction, from where it is with the joints at "
-            "the reference",
+            "distance of the tip at rest, if dry friction does not hold it, from where it is with "
+            "the joints at the reference",
         ),
         "joint offsets": (
             _Merit(_offset("offset"), "{joint}"),
