@@ -225,6 +225,11 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
             "amplitude of a joint up to which friction lets vibrations grow, by its describing "
             "function; 0: no damper makes the loop unstable",
         ),
+        "damping ratio while it holds all joints": (
+            _Merit(_at("friction.held_damping_ratio"), "%", max, optional=True),
+            "of the least damped vibration while all joints that rub stick, which no controller "
+            "damps then",
+        ),
     },
     "Margins at the actuators (worst joint)": {
         "gain": (

@@ -22,6 +22,7 @@ _SOONER = 0.9  # share of the first one's settling time
 _NEAR = 0.1  # of the settling band: the tip may rest so far off its reference without a word
 _ALIKE = 0.1  # of the error that remains: a rest that is off by that error, so nearly, explains it
 _VISIBLE = 1e-6  # m: smaller motion is not told in numbers
+_RINGS = 0.05  # damping ratio below which a vibration lasts for several periods
 _NOTHING = 1e-6  # of the stiffness: the tolerance of a loop with an undamped mode
 _METRICS = {  # others are called as they are
     "spillover": "stability on other truth orders",
@@ -155,7 +156,7 @@ def _creeps(e: Evaluation) -> str:
     if _stays_off(e):
         return ""
     if _stuck(e):
-        return ", where friction holds it"
+        return f", where friction holds it{_rings(e)}"
     rate = -e.stability.spectral_abscissa if e.stability else 0.0
     return f" (its slowest eigenvalue decays at {rate:.3g} 1/s)" if rate > 0 else ""
 
@@ -164,6 +165,17 @@ def _stuck(e: Evaluation) -> bool:
     """Whether what remains at the end of a run is within what friction may hold."""
     held = e.friction.sticking_offset if e.friction else None
     return held is not None and e.residual is not None and e.residual.tip_error_end <= held
+
+
+def _rings(e: Evaluation) -> str:
+    """Say how its arm rings on while friction holds its joints, which no controller damps then."""
+    f = e.friction
+    if f is None or not f.held_frequency or (f.held_damping_ratio or 0.0) >= _RINGS:
+        return ""
+    return (
+        f" and its links ring on at {f.held_frequency:.3g} rad/s, with a damping ratio of "
+        f"{percent(f.held_damping_ratio)}"
+    )
 
 
 def _stays_off(e: Evaluation) -> bool:
