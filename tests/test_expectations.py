@@ -25,6 +25,8 @@ SLOW += ("vertical-2r-lqg", "vertical-2r-computed-torque", "vertical-2r-shaped")
 SLOW += ("rrp-lqg", "rrp-computed-torque", "rrp-shaped", "hub-lqg")
 SLOW += ("rrp-composite-spillover", "rrp-observer-spillover", "hub-composite-spillover")
 SLOW += ("hub-lqg-spillover", "hub-computed-torque-spillover")
+SLOW += ("drives-pd", "drives-pid", "drives-cascade", "drives-computed-torque", "drives-lqg")
+SLOW += ("drives-composite",)
 MOVED = [e.name for e in list_designs() if load_design(e.name).reference.torque]
 
 

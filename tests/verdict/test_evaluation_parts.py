@@ -206,7 +206,9 @@ def judged(monkeypatch):
         design = SimpleNamespace(open_loop=open_loop, reference=reference, label="design")
         arm = SimpleNamespace(links=())
         truth = SimpleNamespace(arm=arm, joints=("joint1", "joint2"), m=2)
-        controller = SimpleNamespace(design=design, external=None, final_second_loop_weight=0.0)
+        controller = SimpleNamespace(
+            design=design, external=None, final_second_loop_weight=0.0, own_states=(), fitted=None
+        )
         loop = SimpleNamespace(controller=controller, truth=truth)
         return module.evaluate(loop, others=others)
 
