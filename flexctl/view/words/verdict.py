@@ -233,7 +233,8 @@ def _next(ranked: Sequence[Evaluation]) -> list[str]:
     best, second = ranked[:2]
     if second.residual is not None:
         error = length(second.residual.tip_error_max)
-        return [f"Second: {second.name} with {error}{_unlike(second, best)}{_but(second)}."]
+        unlike = f"{_unlike(second, best)}{_takes_off(second, best)}"
+        return [f"Second: {second.name} with {error}{unlike}{_but(second)}."]
     if best.residual is not None or second.tracking is None:
         return []
     return [f"Second: {second.name} with {length(second.tracking.tip_error_rms)}{_but(second)}."]
@@ -247,6 +248,15 @@ def _unlike(second: Evaluation, best: Evaluation) -> str:
     if times[1] is None or times[0] >= _SOONER * times[1]:
         return ""
     return f", settling sooner, within {times[0]:.3g} s"
+
+
+def _takes_off(second: Evaluation, best: Evaluation) -> str:
+    """Say that the second has integral action where friction may hold the first off its target."""
+    held = any(reason.code == "sticks" for reason in find_reasons(best))
+    f = second.friction
+    if not held or f is None or not f.integral or f.hunts:
+        return ""
+    return ", whose integral action takes off what friction holds"
 
 
 def _of_motions(motions: Sequence[Sequence[str]]) -> str:

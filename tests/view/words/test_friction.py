@@ -8,7 +8,7 @@ import pytest
 from flexctl.verdict.friction import FrictionVerdict, JointDamper
 from flexctl.verdict.stationary_noise import NoiseLevels
 from flexctl.view.explain import explain
-from tests.verdict_record import evaluation, resting
+from tests.verdict_record import evaluation, resting, verdict
 
 HELD = 0.0031
 
@@ -62,3 +62,15 @@ def test_noise_moves_a_tip_that_friction_does_not_hold(rms, rounded, said):
     without = explain(replace(evaluation("beta"), noise=noise))
     assert "its tip moves by" in without
     assert "dry friction" not in without
+
+
+@pytest.mark.parametrize(("integral", "hunts", "said"), [(1, 0, 1), (0, 0, 0), (1, 1, 0)])
+def test_a_second_with_integral_action_takes_off_what_friction_holds(integral, hunts, said):
+    best = sticks(settles=0.1)
+    second = sticks("beta", settles=0.2)
+    friction = replace(
+        second.friction, integral=bool(integral), hunts=bool(hunts), sticking_offset=None
+    )
+    second = replace(second, friction=friction)
+    words = verdict([best, second], [best, second])
+    assert ("whose integral action takes off what friction holds" in words) == bool(said)
