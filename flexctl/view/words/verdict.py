@@ -210,7 +210,8 @@ def _off_reference(e: Evaluation) -> list[str]:
         f"joint{k + 1} {length(x) if k in rest.sliding else angle(x)}"
         for k, x in enumerate(rest.offset)
     ]
-    rests = "would come to rest without dry friction" if e.friction else "comes to rest"
+    held = e.friction is not None and not e.friction.integral
+    rests = "would come to rest without dry friction" if held else "comes to rest"
     return [f"its tip {rests} {length(rest.tip_offset)} from its reference ({listed(sizes)})"]
 
 
