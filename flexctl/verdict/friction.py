@@ -124,12 +124,15 @@ class FrictionVerdict(Summary):
         that it sticks and breaks away again and again.
     integral
         Whether the loop has integral action.
+    creeps
+        Whether friction of a run is smoothed or has bristles: what sticks then creeps on.
     """
 
     dampers: tuple[JointDamper, ...]
     sticking_offset: float | None
     hunts: bool
     integral: bool
+    creeps: bool = False
 
     @property
     def stable(self) -> bool:
@@ -176,7 +179,13 @@ def judge_friction(loop: ClosedLoop, linear: LinearLoop) -> FrictionVerdict | No
         sticking_offset=None if integral else _sticking_offset(loop, linear, rubbing),
         hunts=integral and any(own.breaks_away for own in dampers),
         integral=integral,
+        creeps=any(_model(loop, joint) != "events" for joint in joints),
     )
+
+
+def _model(loop: ClosedLoop, joint: int) -> str:
+    """Model of the friction of a joint in runs."""
+    return (loop.truth.arm.links[joint].friction or Friction()).model
 
 
 def _rubbing(loop: ClosedLoop, joints: Sequence[int]) -> _Rubbing:

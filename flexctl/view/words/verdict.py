@@ -21,6 +21,7 @@ from flexctl.view.words.parts import per_link
 _SOONER = 0.9  # share of the first one's settling time
 _NEAR = 0.1  # of the settling band: the tip may rest so far off its reference without a word
 _ALIKE = 0.1  # of the error that remains: a rest that is off by that error, so nearly, explains it
+_VISIBLE = 1e-6  # m: smaller motion is not told in numbers
 _NOTHING = 1e-6  # of the stiffness: the tolerance of a loop with an undamped mode
 _METRICS = {  # others are called as they are
     "spillover": "stability on other truth orders",
@@ -64,9 +65,12 @@ def _noisy(e: Evaluation) -> list[str]:
     """Say what the stated noise does to the loop at rest; none where none is stated."""
     if e.noise is None:
         return []
-    return [
-        f"By the noise that it states its tip moves by {length(e.noise.tip_rms)} (rms) at rest."
-    ]
+    rms, steps = e.noise.tip_rms, ", with the steps of its readings," if e.noise.rounded else ""
+    size = length(rms) if rms >= _VISIBLE else f"less than {length(_VISIBLE)}"
+    moves, held = "moves", ""
+    if e.friction:
+        moves, held = "would move", " if dry friction did not hold its joints"
+    return [f"By the noise that it states{steps} its tip {moves} by {size} (rms) at rest{held}."]
 
 
 def _none(evaluations: Sequence[Evaluation]) -> str:
@@ -150,8 +154,16 @@ def _creeps(e: Evaluation) -> str:
     """
     if _stays_off(e):
         return ""
+    if _stuck(e):
+        return ", where friction holds it"
     rate = -e.stability.spectral_abscissa if e.stability else 0.0
     return f" (its slowest eigenvalue decays at {rate:.3g} 1/s)" if rate > 0 else ""
+
+
+def _stuck(e: Evaluation) -> bool:
+    """Whether what remains at the end of a run is within what friction may hold."""
+    held = e.friction.sticking_offset if e.friction else None
+    return held is not None and e.residual is not None and e.residual.tip_error_end <= held
 
 
 def _stays_off(e: Evaluation) -> bool:
@@ -186,7 +198,8 @@ def _off_reference(e: Evaluation) -> list[str]:
         f"joint{k + 1} {length(x) if k in rest.sliding else angle(x)}"
         for k, x in enumerate(rest.offset)
     ]
-    return [f"its tip comes to rest {length(rest.tip_offset)} from its reference ({listed(sizes)})"]
+    rests = "would come to rest without dry friction" if e.friction else "comes to rest"
+    return [f"its tip {rests} {length(rest.tip_offset)} from its reference ({listed(sizes)})"]
 
 
 def _at_limits(e: Evaluation) -> list[str]:
@@ -337,6 +350,7 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ),
     "sticks": lambda facts: (
         f"friction may hold its tip up to {length(facts['offset'])} from its reference"
+        + (", where that of the run creeps on" if facts["creeps"] else "")
         if facts["offset"] < np.inf
         else "only friction holds its joints"
     ),
