@@ -27,6 +27,9 @@ SLOW += ("rrp-composite-spillover", "rrp-observer-spillover", "hub-composite-spi
 SLOW += ("hub-lqg-spillover", "hub-computed-torque-spillover")
 SLOW += ("drives-pd", "drives-pid", "drives-cascade", "drives-computed-torque", "drives-lqg")
 SLOW += ("drives-composite",)
+SLOW += tuple(f"{arm}-friction-compensation" for arm in ("hub", "rrp", "vertical-2r"))
+SLOW += ("hub-pd-spillover", "hub-pid-spillover", "hub-cascade-spillover", "hub-filter-spillover")
+SLOW += ("hub-position-feedback-spillover", "hub-state-space-spillover")
 MOVED = [e.name for e in list_designs() if load_design(e.name).reference.torque]
 
 

@@ -85,7 +85,9 @@ def with_values(
             raise InputError(f"{gains[0]}: expected no {sources[0]} beside it, got both")
         measured = design.ideal_instruments or design.instruments
         if name == "observer" and measured and (gains or sources):
-            table.setdefault(name, {}).setdefault("noise", {})  # its file may leave out both
+            own = table.setdefault(name, {})  # its file may leave out this table, and noise in it
+            if sources:
+                own.setdefault("noise", {})
         elif gains:
             _require_one_pose(table[name], gains[0])
             if name == "fast_loop":

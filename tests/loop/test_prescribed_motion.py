@@ -13,6 +13,7 @@ from flexctl.plant.linearisation import linearise as linearise_plant
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict.evaluation import evaluate
 from tests.arms import make_arm, rrp, single_link, two_link, with_motors
+from tests.designs import make_design
 from tests.two_scales import JOINT, flexible
 
 pytestmark = pytest.mark.usefixtures("no_compiler")
@@ -176,6 +177,26 @@ def test_a_recorded_motion_that_begins_at_speed_is_followed(tmp_path):
     run = simulate(loop, times=t)
 
     np.testing.assert_allclose(run.q[:2], table.T[1:], atol=1e-9)
+
+
+def test_motors_recorded_in_a_run_under_gravity_need_the_torques_of_that_run(tmp_path):
+    # a PD loop of a rotor and a rigid joint, seen by its encoders at 200 Hz, exact
+    arm, t = sprung_arm(), np.linspace(0.0, 1.5, 301)
+    gains = {"Gp": [60.0, 40.0], "Gv": [8.0, 4.0]}
+    design = make_design([0.2, -0.4], [0.7, 0.1], "joint-pd", gains=gains, duration=1.0)
+    run = simulate(replayed(arm, design, order=1), times=t)
+    table = np.vstack([t, run.q[list(run.drives)]]).T
+    header = "t,joint1,joint2"
+    np.savetxt(tmp_path / "m.csv", table, fmt="%.17g", delimiter=",", header=header, comments="")
+    replay = motion([0.0, 0.0], [1.0, 1.0]).table() | {"name": "x", "path": tmp_path / "x.toml"}
+    replay |= {"reference": {"kind": "csv", "file": "m.csv"}, "loop": {"duration": 1.5}}
+
+    found = simulate(replayed(arm, Design.model_validate(replay), order=1), times=t)
+
+    # second derivatives of the spline are least exact at its ends, and where the motion ends
+    np.testing.assert_allclose(found.q, run.q, atol=2e-6)
+    np.testing.assert_allclose(found.tau, run.tau, atol=1e-3 * np.abs(run.tau).max())
+    assert np.abs(found.q[list(found.drives)] - found.desired).max() < 1e-9
 
 
 def test_a_verdict_has_what_a_constraint_has():

@@ -207,7 +207,12 @@ def judged(monkeypatch):
         arm = SimpleNamespace(links=())
         truth = SimpleNamespace(arm=arm, joints=("joint1", "joint2"), m=2)
         controller = SimpleNamespace(
-            design=design, external=None, final_second_loop_weight=0.0, own_states=(), fitted=None
+            design=design,
+            external=None,
+            own_states=(),
+            observer=None,
+            fitted=None,
+            final_second_loop_weight=0.0,
         )
         loop = SimpleNamespace(controller=controller, truth=truth)
         return module.evaluate(loop, others=others)

@@ -23,7 +23,22 @@ def rate_on(controller, plant):
 
 
 def test_every_kind_of_controller_has_one():
-    assert {"decoupling", "composite", "lqg", "computed-torque"} <= METHODS
+    loops = {"decoupling", "composite", "lqg", "computed-torque", "joint-pd", "pid", "cascade"}
+    assert loops | {"positive-position-feedback", "state-space"} == METHODS
+    assert any(load_design(name).filters for name in SPILLING)
+
+
+@pytest.mark.slow
+def test_compare_ranks_none_of_them_on_the_single_link():
+    names = [name for name in SPILLING if name.startswith("hub-")]
+
+    comparison = compare(load_model("single-link-hub"), names, baseline=False)
+
+    assert comparison.ranking == ()
+    assert all(e.stability.design_abscissa < 0 for e in comparison.evaluations)
+    words = flexctl.explain(comparison)
+    assert all(f"{name} is unstable at the final pose" in words for name in names)
+    assert words.count("(spillover)") == len(names)
 
 
 @pytest.mark.parametrize("name", SPILLING)
@@ -38,7 +53,8 @@ def test_it_is_stable_on_its_own_model_and_not_on_the_truth_of_its_arm(name):
     there = rate_on(controller, close_loop(controller, arm).truth)
 
     assert own < 0 < there
-    assert there == pytest.approx(design.expect["stability.spectral_abscissa"].value[0], rel=1e-4)
+    expected = (design.expect[f"stability.{one}_abscissa"] for one in ("design", "spectral"))
+    assert (own, there) == pytest.approx([one.value[0] for one in expected], rel=1e-4)
 
 
 def test_computed_torque_is_stable_where_its_arm_is_rigid():
@@ -58,6 +74,48 @@ def test_computed_torque_is_stable_where_its_arm_is_rigid():
     assert any(link.flexible for link in arm.links)
     assert own == pytest.approx(np.log(np.abs(np.roots([1, a + b - 2, 1 - a + b])).max()) / T)
     assert own < 0
+
+
+def joint_pd(_w, _factor):
+    return {"method": "joint-pd", "gains": {"Gp": [1e-4], "Gv": [1e-5]}}
+
+
+def pid(w, factor, N=50.0):
+    gains = {"Gp": [1e-4], "Gv": [1e-5], "Gi": [factor * 1e-5 * w**2 / (1 + (w / N) ** 2)]}
+    return {"method": "pid", "gains": gains | {"derivative_filter": [N]}}
+
+
+def cascade(w, factor):
+    loops = {"position_gain": 9.0, "velocity_gain": 1e-5, "integral_time": 9.0 / (factor * w**2)}
+    return {"method": "cascade", "gains": None, "cascade": loops}
+
+
+@pytest.mark.parametrize("factor", [0.9, 1.1])
+@pytest.mark.parametrize("law", [joint_pd, pid, cascade])
+@pytest.mark.usefixtures("no_compiler")
+def test_a_continuous_joint_loop_damps_what_is_fast_beside_its_integral(make, law, factor):
+    # of a torque C(s) (theta_d - theta) with small gains: where Im C(jw) > 0, w being the mode's
+    arm = make["single"](damping=0.0)
+    w = flexctl.linearise(flexctl.assemble_plant(arm, modes=2)).frequencies()[1]
+    loop = make["close"](arm, make["design"]([0.0], [1.0], **law(w, factor)))
+
+    poles = linearise_loop(loop, np.ones(1), 0.0).poles
+    mode = poles[np.abs(poles - 1j * w).argmin()]
+
+    assert abs(mode - 1j * w) < 1e-3
+    assert (mode.real < 0) == (law is joint_pd or factor < 1)
+
+
+@pytest.mark.parametrize("order", [1, 3, 8])
+@pytest.mark.usefixtures("no_compiler")
+def test_continuous_joint_pd_is_stable_on_every_model_of_the_arm(order):
+    # torque and rate of the joint are a passive pair, and Gp + Gv s takes energy from it
+    arm, design = load_model("single-link-hub"), load_design("hub-pd-spillover")
+    free = design.model_copy(update={"loop": load_design("hub-pd").loop})
+    controller = design_controller(arm, free, interpreted=True)
+    basis = BasisChoice(kind="elements", order=order)
+
+    assert rate_on(controller, close_loop(controller, arm, basis).truth) < 0
 
 
 def test_compare_does_not_rank_it_and_says_why():

@@ -365,7 +365,7 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "friction-vibrates": _vibrates,
     "friction-stuck": lambda facts: f"it is unstable while friction holds {_rubbing(facts)}",
     "friction-slides": lambda facts: (
-        f"slow sliding of {_rubbing(facts)} is unstable (stick-slip): its friction falls with the "
+        f"slow sliding of {_rubbing(facts)} is unstable (stick-slip): friction falls with the "
         "speed by more than the loop damps"
     ),
     "hunts": lambda _: (

@@ -32,6 +32,20 @@ from tests.robustness.stiffness.margin_witness import (
 
 SLOW = ("rrp-observer", "rrp-stiff", "rrp-stiff-decoupling", "wu-haug-4", "rrp-composite")
 SLOW += ("rrp-composite-decay", "rrp-composite-decay-tuned", "rrp-scheduled")
+SLOW += ("vertical-2r-encoders",)
+SLOW += tuple(
+    f"{arm}-{law}"
+    for arm in ("hub", "rrp", "vertical-2r")
+    for law in (
+        "cascade",
+        "computed-torque",
+        "friction-compensation",
+        "lqg",
+        "pid",
+        "position-feedback",
+        "shaped",
+    )
+)
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in SLOW]
 VERTICAL = ["vertical-2r-pd", "vertical-2r-integral", "vertical-2r-decoupling"]
 VERTICAL += ["vertical-2r-composite", "vertical-2r-composite-tuned"]
@@ -42,6 +56,7 @@ DESIGNS += ["subudhi-morris-lqr-tuned", "mohan-saha-pd", "mohan-saha-pd-tuned"]
 DESIGNS += ["two-link-decoupling", "wu-haug-2", *VERTICAL, *SLOW]
 WITHOUT_WEIGHTS = ["hub-pd", "kane-spin-up", "subudhi-morris-slow-only", "wu-haug-2", *SLOW[2:4]]
 UNSTABLE = ["subudhi-morris-printed", "subudhi-morris-too-fast"]
+SPILLOVER = "-spillover"  # ends the names of designs that are unstable on the true arm
 CLOSE = 1e-6
 
 
@@ -74,7 +89,8 @@ def catalogue():
 
 def test_every_design_that_closes_a_loop_is_judged():
     files = (Path(__file__).parents[3] / "designs").glob("*.toml")
-    closed = {path.stem for path in files if not load_design(path.stem).open_loop}
+    names = {path.stem for path in files if not path.stem.endswith(SPILLOVER)}
+    closed = {name for name in names if not load_design(name).open_loop}
     judged = {name if isinstance(name, str) else name.values[0] for name in DESIGNS}
 
     assert closed == judged | set(UNSTABLE)
