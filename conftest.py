@@ -11,7 +11,7 @@ os.environ.pop("COLUMNS", None)  # tables as wide as a pipe has them
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is imported
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_loop
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice

@@ -4,7 +4,7 @@ import numpy as np
 import scipy.integrate
 import scipy.optimize
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.linear import LinearLoop
 from flexctl.model.record import BasisChoice

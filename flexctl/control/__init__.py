@@ -1,11 +1,8 @@
 """Controller design: from plant and weights to a controller, one file per method."""
 
-from flexctl.control.controller import (
-    Controller,
-    design_controller,
-    design_on,
-    gains_used,
-)
+from flexctl.control.controller import Controller
+from flexctl.control.controller_design import controller_at, design_controller, design_on
+from flexctl.control.gains import gains_used
 from flexctl.control.laws import ExternalLaw, LawParts, Recipe, law_inputs, law_signals, share_law
 from flexctl.control.measured_signals import TIP, gauge_names, plain_name
 from flexctl.control.observer import disturbance
@@ -46,6 +43,7 @@ __all__ = [
     "SampledObserver",
     "TwoTimeScales",
     "collocated_instruments",
+    "controller_at",
     "design_controller",
     "design_on",
     "disturbance",

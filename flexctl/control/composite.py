@@ -15,7 +15,6 @@ from flexctl.control.laws import (
     in_commands,
     joint_gains,
     rigid_forces,
-    rigid_torque,
 )
 from flexctl.control.path_schedule import path_numbers, path_parameter, table_value
 from flexctl.control.quasi_steady import (
@@ -24,11 +23,7 @@ from flexctl.control.quasi_steady import (
     quasi_steady_deflection,
 )
 from flexctl.control.reference import ReferenceMotion
-from flexctl.control.scheduled_loop import (
-    design_schedule,
-    schedule_numbers,
-    scheduled_signals,
-)
+from flexctl.control.scheduled_loop import design_schedule, state_feedback_law
 from flexctl.control.second_loop import feedback_sentences, make_second_loop, second_feedback
 from flexctl.control.singular_perturbation import separate_time_scales, slow_fast_map
 from flexctl.model import Design, SecondLoop, SlowAngle
@@ -106,25 +101,9 @@ def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> L
 
 
 def _scheduled(plant: Plant, second: SecondLoop, reference: ReferenceMotion) -> LawParts:
-    """Build the law of a second loop that acts all along the path.
-
-    tau = S' f(S q_d, S v_d, S a_d) + holding(p) - G(p) [e; q_f; e'; q_f']: torques of the rigid arm
-    along the reference, of the sag, and state feedback.
-    """
+    """Build the law of a second loop that acts all along the path."""
     feedback = design_schedule(plant.nominal, reference, second, torques=True)
-    numbers = schedule_numbers(plant.nominal, reference, feedback)
-
-    def write(plant: Plant, signals: Signals) -> ca.Function:
-        own = scheduled_signals(plant, signals)
-        torque = rigid_torque(plant, signals.q_d, signals.v_d, signals.a_d)
-        return signals.law(in_commands(plant, torque) + own.holding + own.feedback)
-
-    return LawParts(
-        law=Recipe(write=write, numbers=numbers),
-        n_state=0,
-        feedback=feedback,
-        assumptions=(_KNOWN, *feedback_sentences(feedback)),
-    )
+    return state_feedback_law(plant, reference, feedback, (_KNOWN, *feedback_sentences(feedback)))
 
 
 def _slow_motion(plant: Plant, signals: Signals, angle: SlowAngle) -> tuple[ca.SX, ca.SX, ca.SX]:

@@ -11,10 +11,10 @@ from flexctl.model import Design
 from flexctl.plant import Plant
 
 _RIGID = (
-    "the controller knows masses and gravity of its design plant and takes its links and springs "
-    "for rigid"
+    "the controller knows masses and gravity of its design plant and treats its links and springs "
+    "as rigid"
 )
-_ROTORS = "of flexible joints it measures the rotors, which it takes for the joints"
+_ROTORS = "of flexible joints it measures the rotors and treats them as the joints"
 
 
 def computed_torque_law(plant: Plant, design: Design, _reference: ReferenceMotion) -> LawParts:

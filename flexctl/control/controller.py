@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -18,13 +17,8 @@ from numpy.typing import ArrayLike
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback
-from flexctl.control.fed_reference import feed_reference
-from flexctl.control.filters import filtered_law
-from flexctl.control.fitted_law import fit_law
-from flexctl.control.friction_compensation import compensated_law
 from flexctl.control.laws import (
     ExternalLaw,
-    LawParts,
     Recipe,
     check_law,
     input_symbols,
@@ -33,41 +27,22 @@ from flexctl.control.laws import (
     share_law,
 )
 from flexctl.control.lqr import GivenFeedback, StateFeedback
-from flexctl.control.method_law import law_of_method
 from flexctl.control.observer import Observer
-from flexctl.control.prescribed_motion import is_prescribed
 from flexctl.control.readings import Instrumentation
-from flexctl.control.reference import ReferenceMotion, make_reference
+from flexctl.control.reference import ReferenceMotion
 from flexctl.control.sampled_observer import SampledObserver
 from flexctl.control.sampled_readings import NOISE
-from flexctl.control.saturation import torque_limits
-from flexctl.control.shaped_reference import shape_reference
-from flexctl.errors import InputError
 from flexctl.model import (
-    CHOSEN_GAINS,
-    Arm,
-    BasisChoice,
     Design,
-    check_design,
-    load_design,
-    load_matrices,
-    load_model,
-    refuse,
-    set_aside,
-    with_values,
 )
 from flexctl.plant import (
     Evaluator,
     Plant,
     Wanted,
-    assemble_plant,
     backend,
     compile_functions,
-    is_stiffness_error,
-    linearise,
-    nonzero_numbers,
 )
-from flexctl.records import Summary, plain
+from flexctl.records import Summary
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -162,49 +137,6 @@ class Controller(Summary):
         if not isinstance(self.recipe, Recipe):
             self._check(self.recipe)
         checks.shape("reference.final", self.reference.final, (self.plant.m,))
-
-    def at(
-        self,
-        of_plant: Mapping[str, ArrayLike],
-        of_design: Mapping[str, ArrayLike] | None = None,
-        *,
-        rebuilt: bool = False,
-    ) -> Controller:
-        """Return the controller designed with other numbers of its plant and its design, by key.
-
-        See `Plant.at`, and with `rebuilt` `Plant.rebuilt`. Gains that are chosen stay until
-        weights, a decay or noise are given for their loop: then they follow from these, and weights
-        and a decay that are not given are those they had before. Errors of the stiffness leave all
-        gains as they are.
-        Raises InputError and DesignError as `design_controller`.
-        """
-        of_design = of_design or {}
-        plant = self.plant.at(of_plant) if of_plant else self.plant
-        if not (of_design or rebuilt) and all(map(is_stiffness_error, of_plant)):
-            return replace(self, plant=plant)
-        plant = plant.rebuilt() if rebuilt else plant
-        self._check_chosen(of_design)
-        columns = self.fast.scales.names if self.fast else ()
-        own, weights = self.design, self.weights
-        design = with_values(own, of_design, weights=weights, columns=columns)
-        return replace(design_on(plant, design), weights=set_aside(own, design, weights))
-
-    def _check_chosen(self, values: Mapping[str, ArrayLike]) -> None:
-        """Refuse chosen gains of another size, or of a loop that there is not."""
-        m, n, sizes = self.plant.m, self.plant.n, dict[str, tuple[int, int]]()
-        if self.feedback:
-            sizes["second_loop.gain"] = (m, 2 * n)
-        if self.observer:
-            sizes["observer.gain"] = self.observer.gain.shape
-        if self.fast:
-            sizes |= dict.fromkeys(
-                ("fast_loop.Kp", "fast_loop.Kv"), (m, len(self.fast.scales.names))
-            )
-        for key in [key for key in values if key in CHOSEN_GAINS]:
-            if key not in sizes:
-                loop = "an observer" if key == "observer.gain" else f"a {key.split('_')[0]} loop"
-                raise InputError(f"{key}: expected a controller with {loop}, got none")
-            checks.shape(key, values[key], sizes[key])
 
     def _check(self, law: ca.Function) -> None:
         own = self.recipe.n_numbers if isinstance(self.recipe, Recipe) else 0
@@ -481,190 +413,3 @@ class Controller(Summary):
             return Evaluator(function, matrix=True)
 
         return share_law(f"own rates {self._own_rows} {self.key}", make)
-
-
-def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion) -> None:
-    """Refuse a reference that exceeds the rate limit of a joint."""
-    if all(link.limits.rate is None for link in arm.links):
-        return
-    fastest = np.abs(reference.sample(np.linspace(0, reference.duration, 501))[1]).max(axis=1)
-    for j, (link, rate) in enumerate(zip(arm.links, fastest, strict=True)):
-        limit = link.limits.rate
-        if limit is not None and rate > limit * (1 + 1e-9):
-            raise InputError(
-                f"{design.label}: reference.duration: expected a motion of at most {limit:g} per s "
-                f"at joint{j + 1} (limits.rate of {link.name} of {arm.name}), got {rate:.4g}"
-            )
-
-
-def _names(design: Design, arm: Arm) -> bool:
-    """Whether a design's `model` is this arm, by name or by path."""
-    known = {arm.name, arm.path.stem if arm.path else arm.name}
-    path = Path(design.model)
-    if design.model in known or path.suffix.lower() != ".toml":
-        return design.model in known
-    beside = design.path.parent / path if design.path else path
-    there = [file.resolve() for file in (path, beside) if file.is_file()]
-    return arm.path.resolve() in there if there and arm.path else path.stem in known
-
-
-def design_controller(
-    arm: Arm | str | Path,
-    design: Design | str | Path,
-    basis: BasisChoice | None = None,
-    *,
-    interpreted: bool = False,
-    parameters: tuple[str, ...] = (),
-) -> Controller:
-    """Design the controller of a design file for an arm.
-
-    Parameters
-    ----------
-    arm
-        The arm as the designer knows it, its catalogue name or path.
-    design
-        Method, gains, weights, reference: a design, its catalogue name or path.
-    basis
-        Discretisation of the design plant; the design file's by default.
-    interpreted
-        Do not compile the design plant: see `Plant`.
-    parameters
-        What stays free beside the numbers of the arm that are not zero, such as
-        ``stiffness_error``: relative errors of the stiffness K_hat that the law computes with. All
-        gains, also those of the second loop and of an observer, are designed with the correct
-        stiffness.
-
-    Raises
-    ------
-    InputError
-        When the design does not fit the arm.
-    DesignError
-        When no such controller exists: a mode cannot be stabilised, or the gains are unstable.
-
-    Examples
-    --------
-    >>> import flexctl
-    >>> flexctl.design_controller("single-link-hub", "hub-pd")
-    Controller(hub-pd: joint-pd for single-link-hub, designed on 2 modes)
-    """
-    arm, design = load_model(arm), load_design(design)
-    check_design(arm, design)
-    free = dict.fromkeys((*nonzero_numbers(arm), *parameters))
-    plant = assemble_plant(
-        arm, basis or design.basis, interpreted=interpreted, parameters=tuple(free)
-    )
-    return design_on(plant, design)
-
-
-def design_on(plant: Plant, design: Design) -> Controller:
-    """Design the controller of a design file on an existing plant.
-
-    The plant keeps its equations of motion, so that varying the gains is cheap.
-
-    Parameters
-    ----------
-    plant
-        Design plant of the arm as the designer knows it; friction of its joints is left out.
-    design
-        Method, gains, weights, reference; its `basis` is not used.
-
-    Raises
-    ------
-    InputError, DesignError
-        As `design_controller`.
-    """
-    plant, arm = plant.without_friction, plant.arm
-    check_design(arm, design)
-    motion = make_reference(design)
-    parts = law_of_method(plant, design, motion)
-    if design.friction_compensation:
-        parts = compensated_law(parts, plant, design.friction_compensation)
-    parts = feed_reference(plant, parts, design.reference.feeds)
-    if design.filters:
-        parts = filtered_law(plant, parts, design, motion)
-    slopes = partial(_law_slopes, plant, design, motion, parts)
-    reference = shape_reference(motion, design, plant.nominal, slopes)
-    _require_possible_rates(arm, design, reference)
-    fit = fit_law(plant, design, reference, parts)
-    parts, assumptions = fit.parts, fit.parts.assumptions
-    if reference.shaper:
-        assumptions += (reference.shaper.assumption,)
-    if not _names(design, arm):
-        assumptions += (f"{design.name} was made for {design.model}, not for {arm.name}",)
-    return Controller(
-        design=design,
-        plant=plant,
-        reference=reference,
-        recipe=parts.law,
-        n_state=parts.n_state,
-        torque_limit=np.full(plant.m, np.inf) if is_prescribed(design) else torque_limits(arm),
-        feedback=parts.feedback,
-        fast=parts.fast,
-        observer=fit.observer,
-        fitted=fit.fitted,
-        external=parts.external,
-        unlimited=fit.unlimited.law if fit.unlimited else None,
-        expanded=fit.expanded.law if fit.expanded else None,
-        assumptions=assumptions,
-        own_states=parts.own_states,
-    )
-
-
-def _law_slopes(
-    plant: Plant, design: Design, motion: ReferenceMotion, parts: LawParts
-) -> tuple[Array, ...]:
-    """Slopes of the law of the gross motion where the reference ends, without observer.
-
-    See `Controller.law_jacobian`.
-    """
-    if parts.external is not None:
-        expected = "numbers or modes of the arm, as the law comes from outside"
-        got = design.reference.shaper and design.reference.shaper.frequency
-        raise refuse(design.label, "reference.shaper.frequency", expected=expected, got=got)
-    controller = Controller(
-        design=design,
-        plant=plant,
-        reference=motion,
-        recipe=parts.law,
-        n_state=parts.n_state,
-        torque_limit=torque_limits(plant.arm),
-        feedback=parts.feedback,
-        fast=parts.fast,
-        own_states=parts.own_states,
-        assumptions=(),
-    )
-    q0, still = linearise(plant.nominal, plant.straight(motion.final)).q0, np.zeros(plant.m)
-    given = 0.0, np.zeros(parts.n_state), motion.final, still, still, q0, np.zeros(plant.n)
-    return controller.evaluate("law_jacobian", *given)
-
-
-def gains_used(controller: Controller) -> dict[str, Any]:
-    """Return every gain of a controller by name, as numbers and nested lists.
-
-    `Gp`, `Gv`, `Gi` of the joint loop as the file has them, or the keys of a cascade, filters and
-    position feedback; `K` (m, 2n) of the second loop,
-    `Kp`, `Kv` (m, n_z) of the fast loop at the final pose, `L` (2n, p) of the observer; `A`, `B`,
-    `C`, `D` of an external law of matrices; `shaper`, with the impulses of a shaped reference.
-    """
-    design, gains = controller.design, {}
-    if design.gains:
-        gains |= design.gains.model_dump(exclude_none=True)
-    if design.slow_loop:
-        gains["slow_loop"] = design.slow_loop.table()
-    if design.cascade:
-        gains |= design.cascade.model_dump(exclude_none=True)
-    for key in ("position_feedback", "filters"):
-        if tables := getattr(design, key):
-            gains[key] = [one.table() for one in tables]
-    if controller.feedback:
-        gains["K"] = controller.feedback.gain.tolist()
-    if controller.fast:
-        gains |= {"Kp": controller.fast.Kp.tolist(), "Kv": controller.fast.Kv.tolist()}
-    if controller.observer:
-        gains["L"] = controller.observer.gain.tolist()
-    if design.state_space and design.state_space.function is None:
-        matrices = vars(load_matrices(design, controller.plant.m))
-        gains |= {name: M.tolist() for name, M in matrices.items()}
-    if shaper := controller.reference.shaper:
-        gains["shaper"] = plain(vars(shaper))
-    return gains

@@ -11,8 +11,8 @@ from flexctl.model import FeedForward
 from flexctl.plant import Plant
 
 _WORDS: dict[FeedForward, str] = {
-    "position": "of its reference the law gets the positions: rates and accelerations are zero",
-    "rate": "of its reference the law gets positions and rates: accelerations are zero",
+    "position": "the law gets only positions of its reference: rates and accelerations are zero",
+    "rate": "the law gets positions and rates of its reference: accelerations are zero",
 }
 
 

@@ -203,8 +203,8 @@ def _followed(
     if table.error > _SMOOTH:
         raise DesignError(
             f"{key}: expected a mode whose frequency varies smoothly along the path, got {name}, "
-            f"which {_POSES} poses give within {table.error:.2g} only: it changes places with "
-            "another one; name that one, or take a number"
+            f"whose frequency {_POSES} poses give only within {table.error:.2g}: it changes places "
+            "with another mode; name that one, or take a number"
         )
     highest = max(float(table.at(share)) for share in np.linspace(0, 1, 2 * _POSES))
     if highest >= design.loop.nyquist:

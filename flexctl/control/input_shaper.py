@@ -52,7 +52,7 @@ class InputShaper:
         each = " and ".join(f"{w:.4g} rad/s (damping ratio {ratio:.3g})" for w, ratio in modes)
         return (
             f"the reference is shaped by {self.kind} against vibration at {each}: {len(self.times)}"
-            f" impulses, by which it takes {self.times[-1]:.4g} s longer"
+            f" impulses, which make it {self.times[-1]:.4g} s longer"
         )
 
     def residual(self, frequency: ArrayLike, damping_ratio: float = 0.0) -> Array:
@@ -126,8 +126,8 @@ def _extra_insensitive(half: float, K: float, tolerance: float) -> _Impulses:
     U = tolerance * (1 + K) ** 2 / 4 / (K**2 - tolerance * (1 - K) ** 2 / 4)
     if not 0 < U < 1:
         raise InputError(
-            "reference.shaper: expected a mode that needs a shaper, as it keeps more than the "
-            f"tolerance of {tolerance:g} in one of its periods, got one that keeps {K**2:.3g}"
+            "reference.shaper: expected a mode whose vibration keeps more than the tolerance of "
+            f"{tolerance:g} over one period, got one that keeps {K**2:.3g} and needs no shaper"
         )
     amplitudes = np.array([(1 + U) / 4, (1 - U) / 2 * K, (1 + U) / 4 * K**2])
     return amplitudes / amplitudes.sum(), half * np.arange(3)

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import casadi as ca
-
 from flexctl.body import present
-from flexctl.control.laws import LawParts, Recipe, Signals, in_commands, rigid_torque
+from flexctl.control.laws import LawParts
 from flexctl.control.lqr import GivenFeedback, StateFeedback
 from flexctl.control.reference import ReferenceMotion
-from flexctl.control.scheduled_loop import design_schedule, schedule_numbers, scheduled_signals
+from flexctl.control.scheduled_loop import design_schedule, state_feedback_law
 from flexctl.control.second_loop import feedback_sentences, make_second_loop
 from flexctl.model import Design, SecondLoop, refuse
 from flexctl.plant import Plant, linearise
 
 _KNOWN = (
     "the controller knows mass, gravity, stiffness and damping of its design plant; it decouples "
-    "nothing: torques of the rigid arm along the reference, and feedback of the whole state"
+    "nothing: feedforward of the rigid arm along the reference, and feedback of the whole state"
 )
 _ONE_GAIN = "its gain is that of the final pose all along the motion (second_loop.schedule: 0)"
 
@@ -43,19 +41,7 @@ def lqg_law(plant: Plant, design: Design, reference: ReferenceMotion) -> LawPart
     assert second is not None
     _require_known_sag(plant, design)
     feedback = _design_feedback(plant.nominal, design.label, second, reference)
-    numbers = schedule_numbers(plant.nominal, reference, feedback)
-
-    def write(plant: Plant, signals: Signals) -> ca.Function:
-        own = scheduled_signals(plant, signals)
-        torque = rigid_torque(plant, signals.q_d, signals.v_d, signals.a_d)
-        return signals.law(in_commands(plant, torque) + own.holding + own.feedback)
-
-    return LawParts(
-        law=Recipe(write=write, numbers=numbers),
-        n_state=0,
-        feedback=feedback,
-        assumptions=tuple(_assumptions(second, feedback)),
-    )
+    return state_feedback_law(plant, reference, feedback, _assumptions(second, feedback))
 
 
 def _design_feedback(
@@ -70,8 +56,7 @@ def _design_feedback(
 
 def _require_known_sag(plant: Plant, design: Design) -> None:
     """Refuse a curved reference under gravity: the sag is known along a straight path only."""
-    curved = not (design.reference.straight or design.reference.kind == "setpoint")
-    if curved and present(*plant.equations.arm.gravity):
+    if present(*plant.equations.arm.gravity) and not design.reference.on_one_line:
         expected = "a straight line in joint space, as there is gravity and method is lqg"
         raise refuse(design.label, "reference", expected=expected, got=design.reference.kind)
 

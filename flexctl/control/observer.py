@@ -62,7 +62,7 @@ class Observer:
         return (
             f"the controller measures by {kinds} and estimates the rest by "
             f"{'an observer of given gain' if given else solved} with the design plant's nonlinear "
-            f"dynamics and torque limits (its slowest pole {slowest} 1/s); runs are without noise"
+            f"dynamics and torque limits (its slowest pole {slowest} 1/s); runs have no noise"
         )
 
 

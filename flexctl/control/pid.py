@@ -53,7 +53,7 @@ def pid_law(plant: Plant, design: Design, _reference: ReferenceMotion) -> LawPar
         own_states=tuple(f"derivative of {joint}" for joint in plant.joints),
         assumptions=(
             "collocated: it measures the positions of the motors only",
-            f"rates are not measured: errors are derived up to {fastest} rad/s",
+            f"rates are not measured: errors are differentiated up to {fastest} rad/s",
         ),
     )
 

@@ -69,7 +69,7 @@ def position_feedback_law(plant: Plant, design: Design, reference: ReferenceMoti
         own_states=tuple(f"feedback of {mode}" for mode in modes for _ in range(2)),
         assumptions=(
             f"positive position feedback of {', '.join(modes)} to joint torques, which are not "
-            "collocated with strain: nothing but the verdict says that it damps",
+            "collocated with strain: only the verdict shows whether it damps",
         ),
     )
 

@@ -211,8 +211,8 @@ def _kalman_gain(Phi: Array, Q: Array, readings: LateReadings, S: Array) -> _Gai
     L = _corrector(P, C, R)
     if residual > _LARGEST_RESIDUAL:
         raise DesignError(
-            f"observer: the Riccati equation is solved to a relative residual of {residual:.1e} "
-            "only; give noise closer in size"
+            "observer: the Riccati equation is solved only to a relative residual of "
+            f"{residual:.1e}; give noise closer in size"
         )
     z = _multipliers(A, C, L)
     if np.abs(z).max() >= 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -10,7 +11,16 @@ import numpy as np
 
 from flexctl.body import present
 from flexctl.checks import Array
-from flexctl.control.laws import Signals, constant, rigid_forces, straight_arm
+from flexctl.control.laws import (
+    LawParts,
+    Recipe,
+    Signals,
+    constant,
+    in_commands,
+    rigid_forces,
+    rigid_torque,
+    straight_arm,
+)
 from flexctl.control.lqr import GivenFeedback, StateFeedback
 from flexctl.control.path_schedule import (
     PathTable,
@@ -139,6 +149,32 @@ def scheduled_signals(plant: Plant, signals: Signals) -> ScheduledSignals:
         acceleration=a_r[drives],
         error=state[: plant.m],
         holding=table_value("holding", x, p) if own else ca.SX.zeros(plant.m),
+    )
+
+
+def state_feedback_law(
+    plant: Plant,
+    reference: ReferenceMotion,
+    feedback: StateFeedback | GivenFeedback,
+    assumptions: Iterable[str],
+) -> LawParts:
+    """Build the law tau = S' f(S q_d, S v_d, S a_d) + holding(p) - G(p) [e; q_f; e'; q_f'].
+
+    Torques of the rigid arm along the reference, of the sag, and state feedback that acts from the
+    start; see `schedule_numbers` and `scheduled_signals`.
+    """
+
+    def write(plant: Plant, signals: Signals) -> ca.Function:
+        own = scheduled_signals(plant, signals)
+        torque = rigid_torque(plant, signals.q_d, signals.v_d, signals.a_d)
+        return signals.law(in_commands(plant, torque) + own.holding + own.feedback)
+
+    numbers = schedule_numbers(plant.nominal, reference, feedback)
+    return LawParts(
+        law=Recipe(write=write, numbers=numbers),
+        n_state=0,
+        feedback=feedback,
+        assumptions=tuple(assumptions),
     )
 
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from flexctl import checks
 from flexctl.checks import Array
-from flexctl.control.controller import Controller, design_on
+from flexctl.control.controller import Controller
+from flexctl.control.controller_design import design_on
 from flexctl.control.measured_signals import measurable, plain_name, read_input
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.errors import InputError

@@ -17,6 +17,7 @@ from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control import (
     Controller,
+    controller_at,
     design_on,
     holding_limits,
     integral_rates,
@@ -163,7 +164,7 @@ class ClosedLoop(Summary):
         changed = bool(of_plant or of_design or (rebuilt and self.controller.plant.shaped_for))
         controller = self.controller
         if changed:
-            controller = controller.at(of_plant, of_design, rebuilt=rebuilt)
+            controller = controller_at(controller, of_plant, of_design, rebuilt=rebuilt)
         if rebuilt or is_prescribed(controller.design):
             return close_around(controller, truth.rebuilt() if rebuilt else truth)
         loop = replace(self, controller=controller, truth=truth)

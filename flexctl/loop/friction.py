@@ -15,7 +15,7 @@ _WHOLE = 0.98  # of the static friction: smoothed friction that holds that much 
 def friction_assumptions(
     truth: Plant, final: Array, *, compensated: bool = False
 ) -> tuple[str, ...]:
-    """Say how the joints of a truth plant rub; `final` are the last desired joints (m,).
+    """Describe the friction of a truth plant; `final` are the last desired joints (m,).
 
     `compensated` says that the controller knows friction where it feeds it forward.
     """
@@ -37,11 +37,11 @@ def holding_torque(truth: Plant, final: Array) -> Array:
 
 
 def _creeps(truth: Plant, j: int, final: Array) -> str:
-    """Say that a joint creeps where its friction should hold it, how fast, and when it breaks."""
+    """Say how fast a joint creeps where friction should hold it, and when it breaks away."""
     link, joint = truth.arm.links[j], truth.joints[j]
     friction, ratio = link.friction or Friction(), link.friction_ratio
     if friction.model == "events":
-        return f"friction of {joint} is by events: the joint slips, or sticks without any creep"
+        return f"friction of {joint} acts by events: the joint slips, or sticks without creep"
     unit = "m/s" if link.joint == "prismatic" else "rad/s"
     half = friction.creep(friction.breakaway / 2) / ratio
     weight = abs(float(holding_torque(truth, final)[j])) / ratio

@@ -32,7 +32,8 @@ N_PATH = 21  # poses of a motion at which frozen loops are judged
 class LinearLoop(Summary):
     """Plant x' = A x + B u and law u = K x + L z, z' = E x + F z about an equilibrium.
 
-    z are the law's own states: integrals of errors, an observer's estimate.
+    z are the states of the law: integrals of errors, own states (of filters, instruments and the
+    like), an observer's estimate.
 
     Attributes
     ----------

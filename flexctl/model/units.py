@@ -122,7 +122,7 @@ _DENSITIES = {
     "torque": "N m s^1/2 | N s^1/2",
 }
 _OF_INSTRUMENTS = {"instruments.resolution": _READINGS, "instruments.noise": _DENSITIES}
-_JOINT_PD = {
+_TORQUE_GAINS = {
     "gains.Gp": "{u}/rad | {u}/m",
     "gains.Gv": "{u} s/rad | {u} s/m",
     "gains.Gi": "{u}/(rad s) | {u}/(m s)",
@@ -160,7 +160,7 @@ def unit_of(key: str, arm: Arm, design: Design) -> str:
         if rest[:2] == ["tip_load", "reference_pose"] and rest[-1] in arm.joints:
             concerned = [arm.joints.index(rest[-1])]
         return _for_joints(_look_up(rest, _LINK), arm, concerned)
-    own = _JOINT_PD if design.gains_are_torques else _OF_METHOD.get(design.method, {})
+    own = _TORQUE_GAINS if design.gains_are_torques else _OF_METHOD.get(design.method, {})
     name, _, number = first.partition("[")  # of an array of tables
     joints = arm.link_indices("links")
     if by_kind := _OF_INSTRUMENTS.get(".".join([name, *rest])):

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
-from flexctl.control import Controller, design_controller
+from flexctl.control import Controller, controller_at, design_controller
 from flexctl.errors import ComputationError, RunError
 from flexctl.loop import close_around
 from flexctl.plant import STIFFNESS_ERROR, Plant, assemble_plant
@@ -92,7 +92,7 @@ class BiasRuns:
 
     def _measured(self, bias: float) -> BiasRun:
         """Run with a bias, without the comparison."""
-        controller = self._controller.at({STIFFNESS_ERROR: bias})
+        controller = controller_at(self._controller, {STIFFNESS_ERROR: bias})
         try:
             run = simulate(close_around(controller, self._truth), tolerance=_TOLERANCE)
         except RunError as failure:

@@ -16,7 +16,7 @@ import slycot
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.verdict.broken_loop import BrokenLoop
-from flexctl.verdict.largest_gain import largest_gain, scaled, scaled_gain
+from flexctl.verdict.largest_gain import largest_gain, scaled
 from flexctl.verdict.sensitivity_peaks import channels, first_frequencies, frequency_of
 
 (_GEBAL,) = scipy.linalg.get_lapack_funcs(
@@ -55,11 +55,6 @@ def _balanced(size: Array) -> tuple[Array, list[Array]]:
     reached = np.linalg.matrix_power(acts + np.eye(m), m) > 0
     first = (reached & reached.T).argmax(axis=1)
     return 1 / scale, [np.flatnonzero(first == k) for k in np.unique(first)]
-
-
-def structured_singular_value(Z: ComplexArray) -> float:
-    """Structured singular value of Z (m, m), one complex block per channel; for m > 3 its bound."""
-    return scaled_gain(Z, best_scaling)
 
 
 def best_scaling(Z: ComplexArray) -> Array:

@@ -47,6 +47,8 @@ class Stability(Summary):
     design_abscissa
         Spectral abscissa at the final pose on the design plant [1/s] of a loop that is unstable on
         the truth; NaN otherwise, or without an equilibrium there.
+    same_arm
+        Whether the design plant is of the true arm: the two then differ by their discretisation.
     """
 
     poles: ComplexArray
@@ -57,11 +59,17 @@ class Stability(Summary):
     abscissae: tuple[float, ...]
     settles_at_order: int | None
     design_abscissa: float = np.nan
+    same_arm: bool = True
+
+    @property
+    def stable_by_design(self) -> bool:
+        """Whether the loop is stable on the design plant and unstable on the truth."""
+        return self.stable is False and self.design_abscissa < 0
 
     @property
     def spills_over(self) -> bool:
-        """Whether the loop is stable on the design plant and unstable on the truth."""
-        return self.stable is False and self.design_abscissa < 0
+        """Whether it is so because of what the design plant leaves out of the same arm."""
+        return self.stable_by_design and self.same_arm
 
     @property
     def spectral_abscissa(self) -> float:
@@ -85,6 +93,7 @@ def judge_stability(loop: ClosedLoop, poses: LinearPoses, others: Sequence[Plant
         poles=final.poles,
         stable=own[2],
         design_abscissa=_at_order(loop.controller, design)[1] if own[2] is False else np.nan,
+        same_arm=loop.truth.arm == design.arm,
         path_t=poses.times,
         path_abscissa=np.array([np.nan if rate is None else rate for rate in rates]),
         orders=tuple(step[0] for step in ladder),

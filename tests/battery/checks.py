@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flexctl.control.controller import design_controller, design_on
+from flexctl.control import design_controller, design_on
 from flexctl.errors import FlexctlError, InputError, RunError
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.equilibrium import find_loop_equilibrium

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from tests.arms import (
     middle_pose,
     rigid_sliding,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.control.fast_loop import design_fast_loop
 from flexctl.control.singular_perturbation import separate_time_scales
 from flexctl.errors import DesignError, InputError

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.control.second_loop import passive_rows, second_loop_model
 from flexctl.errors import DesignError, InputError
 from flexctl.model.design import Design

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flexctl.control.controller import design_controller
+from flexctl.control import controller_at, design_controller
 from flexctl.control.decoupling import require_stable_joints
 from flexctl.errors import DesignError, InputError
 from flexctl.model.design import Design
@@ -185,7 +185,7 @@ def test_the_second_loop_and_its_integral_rest_in_the_nominal_sag(error):
     design = flexible_joint_design(arm, True, second_loop=second)
     controller = design_controller(arm, design, interpreted=True, parameters=("stiffness_error",))
     nominal = controller.plant.nominal
-    controller = controller.at({"stiffness_error": error}) if error else controller
+    controller = controller_at(controller, {"stiffness_error": error}) if error else controller
     joints = controller.reference.final
     q0, tau0 = find_equilibrium(nominal, nominal.straight(joints))
     zero = np.zeros(nominal.m)

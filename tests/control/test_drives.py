@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 import scipy.signal
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.errors import InputError
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.equilibrium import find_loop_equilibrium

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.model.lookup import load_model
 from flexctl.plant.plant import assemble_plant
 

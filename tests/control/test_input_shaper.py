@@ -95,7 +95,7 @@ def test_the_shaper_of_two_modes_has_the_residuals_of_both(kind):
 
 
 def test_a_mode_that_decays_by_itself_needs_no_ei_shaper():
-    with pytest.raises(InputError, match=r"a mode that needs a shaper.*keeps"):
+    with pytest.raises(InputError, match=r"keeps more than the tolerance.*needs no shaper"):
         make_shaper("EI", [W], [0.6], 0.05)
 
 

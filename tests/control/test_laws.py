@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.control.laws import (
     joint_gains,
     law_signals,

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.model.lookup import find, load_design, load_model
 from flexctl.model.record import BasisChoice
 

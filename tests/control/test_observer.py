@@ -4,7 +4,7 @@ import control
 import numpy as np
 import pytest
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.errors import DesignError, InputError
 from flexctl.model.record import BasisChoice
 from flexctl.plant.linearisation import linearise

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.errors import InputError
 from flexctl.model.record import BasisChoice
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.control.observer import disturbance
 from flexctl.control.sampled_observer import torque_spans, torques_waiting
 from flexctl.errors import DesignError, InputError

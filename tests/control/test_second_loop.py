@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.control.second_loop import decoupled_model, design_second_loop, state_weight
 from flexctl.errors import DesignError, InputError
 from flexctl.model.law import SecondLoop

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.control.controller import design_controller, gains_used
+from flexctl.control import controller_at, design_controller, gains_used
 from flexctl.control.input_shaper import make_shaper
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.shaped_reference import convolve, held_modes
@@ -164,9 +164,9 @@ def test_a_controller_shapes_for_the_mode_of_its_design_plant(make):
 
 def test_other_numbers_of_arm_and_shaper_give_other_impulses(make):
     controller = shaped_controller(make["single"](), 12.0)
-    softer = shaped_controller(make["single"]()).at({"link1.EI.y": 4.6})
+    softer = controller_at(shaped_controller(make["single"]()), {"link1.EI.y": 4.6})
 
-    changed = controller.at({}, {"reference.shaper.frequency": 15.0})
+    changed = controller_at(controller, {}, {"reference.shaper.frequency": 15.0})
 
     assert changed.reference.shaper.frequencies == pytest.approx([15.0])
     half = shaped_controller(make["single"]()).reference.shaper.frequencies / 2

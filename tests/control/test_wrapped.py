@@ -5,7 +5,7 @@ import control
 import numpy as np
 import pytest
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.wrapped import wrap_controller
 from flexctl.errors import InputError

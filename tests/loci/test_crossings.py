@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import block_diag
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.loci.branches import follow
 from flexctl.loci.crossings import find_crossings
 from flexctl.loci.family import trace_loci

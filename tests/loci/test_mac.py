@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flexctl.beam.matrices import assemble_matrices
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.errors import InputError
 from flexctl.loci.family import trace_loci
 from flexctl.loci.mac import match_branches, match_fields

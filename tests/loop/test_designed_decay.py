@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 
 import flexctl
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.control.path_schedule import pose_at
 from flexctl.control.second_loop import design_second_loop, second_loop_model
 from flexctl.errors import DesignError, InputError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.errors import DesignError, NoEquilibriumError
 from flexctl.loci.sources import loop_matrix, rests_until
 from flexctl.loci.variation import Variation, over_number, rests_between

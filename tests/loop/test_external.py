@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.control.wrapped import wrap_controller
 from flexctl.errors import ComputationError, InputError
 from flexctl.loop.closed_loop import close_around

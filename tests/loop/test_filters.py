@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.control.mode_frequency import mode_frequency
 from flexctl.errors import DesignError, InputError
 from flexctl.loop.closed_loop import close_around, close_loop
@@ -206,7 +206,7 @@ def test_a_mode_that_changes_places_cannot_be_followed(make, monkeypatch):
         return 50.0 if pose[0] < 0.3 else 80.0
 
     monkeypatch.setattr(filters, "mode_frequency", jumping)
-    with pytest.raises(DesignError, match="changes places with another one"):
+    with pytest.raises(DesignError, match="changes places with another mode"):
         close(make, "single", filters=[{"kind": "notch", "frequency": "link1.y.1"}])
 
 

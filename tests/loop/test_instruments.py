@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import flexctl
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_around, close_loop
 from flexctl.loop.linear import linearise, linearise_loop, sampled_loop
 from flexctl.model.record import BasisChoice

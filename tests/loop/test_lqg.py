@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.errors import InputError
 from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.linear import linearise, linearise_loop
@@ -122,12 +122,17 @@ def test_a_given_gain_is_taken(make):
 
 
 @pytest.mark.parametrize(
-    ("kind", "gravity", "refused"),
-    [("quintic", -9.81, True), ("quintic", 0.0, False), ("setpoint", -9.81, False)],
+    ("kind", "to", "gravity", "refused"),
+    [
+        ("quintic", [0.5, 0.4], -9.81, True),
+        ("quintic", [0.5, 0.4], 0.0, False),
+        ("quintic", [0.0, 0.1], -9.81, False),  # it stays at a pose
+        ("setpoint", [0.5, 0.4], -9.81, False),
+    ],
 )
-def test_under_gravity_the_way_must_be_straight(make, kind, gravity, refused):
+def test_under_gravity_the_way_must_be_straight(make, kind, to, gravity, refused):
     arm = make["two-link"]((0.0, gravity, 0.0))
-    second, ends = {"weights": WEIGHTS}, ([0.0, 0.1], [0.5, 0.4])
+    second, ends = {"weights": WEIGHTS}, ([0.0, 0.1], to)
     more = {"duration": [0.5, 0.7]} if kind != "setpoint" else {}
     design = make["design"](*ends, "lqg", kind=kind, gains=None, second_loop=second, **more)
     if not refused:

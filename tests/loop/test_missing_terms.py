@@ -2,7 +2,7 @@
 
 import pytest
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_loop
 from flexctl.model.record import BasisChoice
 

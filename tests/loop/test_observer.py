@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.errors import InputError
 from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.events import schedule

@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-import flexctl.control.controller as making
+import flexctl.control.controller_design as making
 from flexctl.control.laws import Recipe, law_function, rigid_gravity_torque
 from flexctl.loop.equilibrium import find_loop_equilibrium, set_integrals
 from flexctl.loop.linear import linearise_loop

@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.errors import InputError
 from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.eigenvalues import name_modes

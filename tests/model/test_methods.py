@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.errors import DesignError, InputError
 from flexctl.model.design import Design
 from flexctl.model.lookup import load_design, load_model

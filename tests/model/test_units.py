@@ -68,7 +68,7 @@ def test_every_number_of_the_files_has_a_unit(files, key):
     assert units.unit_of(key, *files)
 
 
-@pytest.mark.parametrize("table", ["_LINK", "_ARM", "_DESIGN", "_JOINT_PD"])
+@pytest.mark.parametrize("table", ["_LINK", "_ARM", "_DESIGN", "_TORQUE_GAINS"])
 def test_every_entry_of_the_table_is_a_key_of_the_files(table):
     known = LINK if table == "_LINK" else [*ARM, *DESIGN]
     assert set(getattr(units, table)) <= set(known)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from flexctl.control.controller import design_on
+from flexctl.control import design_on
 from flexctl.loop.closed_loop import close_around, close_loop
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flexctl.control.controller import design_on
+from flexctl.control import controller_at, design_on
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.eigenvalues import spectral_abscissa
 from flexctl.loop.linear import linearise_loop
@@ -68,7 +68,7 @@ def test_an_arm_with_a_wrong_file_is_the_one_assembled_anew(make, more, truth):
 
     (found,) = over_bias(case, 0.3)(-0.1)
 
-    controller = case.closed.controller.at({"stiffness_error": -0.1})
+    controller = controller_at(case.closed.controller, {"stiffness_error": -0.1})
     softer = assemble_plant(soften_arm(arm, 1 / 1.3), basis, interpreted=True)
     expected = linearise_loop(close_around(controller, softer), controller.reference.final, 0.0)
     poles = np.sort_complex(expected.poles)

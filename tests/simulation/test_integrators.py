@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.errors import ComputationError, InputError, RunError
 from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.events import APPLY, SAMPLE, schedule

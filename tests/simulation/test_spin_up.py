@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.errors import RunError
 from flexctl.loop.closed_loop import close_around
 from flexctl.model.lookup import load_design, load_model

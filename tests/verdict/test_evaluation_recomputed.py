@@ -14,7 +14,7 @@ import xarray as xr
 from scipy.linalg import expm
 from scipy.optimize import brentq, minimize_scalar
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_around
 from flexctl.model.record import BasisChoice
 from flexctl.plant.linearisation import linearise

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flexctl
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.control.wrapped import wrap_controller
 from flexctl.errors import InputError
 from flexctl.loci.sources import at_rest

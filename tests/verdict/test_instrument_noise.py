@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.linear import linearise, sampled_loop
 from flexctl.model.record import BasisChoice

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import flexctl
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.errors import InputError
 from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.linear import linearise_loop

@@ -10,9 +10,9 @@ from flexctl.errors import ComputationError
 from flexctl.loop.linear import LinearLoop, linearise_loop, sampled_loop, sampled_loops
 from flexctl.verdict import sampling_rate
 from flexctl.verdict.broken_loop import break_loop
-from flexctl.verdict.disk_margin import structured_singular_value
 from flexctl.verdict.margins import stability_margins
 from flexctl.verdict.sampling_rate import smallest_sampling_rate
+from tests.verdict.singular_values import structured_singular_value
 
 
 def changed(loop, factors):

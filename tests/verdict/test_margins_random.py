@@ -8,8 +8,9 @@ import scipy.linalg
 
 from flexctl.loop.linear import LinearLoop, sampled_loop
 from flexctl.verdict.broken_loop import BrokenLoop, break_loop
-from flexctl.verdict.disk_margin import disk_margin, structured_singular_value
+from flexctl.verdict.disk_margin import disk_margin
 from flexctl.verdict.margins import stability_margins
+from tests.verdict.singular_values import structured_singular_value
 
 KINDS = ("damped", "undamped", "free", "integral", "observer")
 

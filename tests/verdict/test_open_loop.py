@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.eigenvalues import judge_poles
 from flexctl.loop.linear import linearise_loop

@@ -8,7 +8,7 @@ largest of a few random ones is taken: the equations are rounded in another orde
 import numpy as np
 import pytest
 
-from flexctl.control.controller import design_controller, design_on
+from flexctl.control import design_controller, design_on
 from flexctl.loop.closed_loop import close_around, close_loop
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 import flexctl
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_around, close_loop
-from flexctl.loop.linear import linearise_loop
+from flexctl.loop.linear import linear_poses, linearise_loop
 from flexctl.model.lookup import list_designs, load_design, load_model
 from flexctl.model.record import BasisChoice
+from flexctl.model.settings import apply_settings
 from flexctl.verdict.comparison import compare
+from flexctl.verdict.stability import judge_stability
 from tests.arms import make_arm
 
 SPILLING = [e.name for e in list_designs() if e.name.endswith("-spillover")]
@@ -135,3 +137,17 @@ def test_compare_does_not_rank_it_and_says_why():
     assert judged["design_abscissa"] < 0 < judged["spectral_abscissa"]
     baseline = next(e for e in said["evaluations"] if e["design"] != name)["stability"]
     assert baseline["design_abscissa"] is None
+
+
+@pytest.mark.parametrize(("damping", "same"), [(None, True), (0.0, False)])
+@pytest.mark.usefixtures("no_compiler")
+def test_only_the_same_arm_spills_over(damping, same):
+    arm, design = load_model("single-link-hub"), load_design("hub-lqg-spillover")
+    true_arm = arm if same else apply_settings(arm, [f"links.damping_ratio={damping}"])
+    controller = design_controller(arm, design, interpreted=True)
+    loop = close_loop(controller, true_arm, BasisChoice(kind="elements", order=2))
+
+    judged = judge_stability(loop, linear_poses(loop), ())
+
+    assert judged.stable_by_design
+    assert judged.spills_over == same

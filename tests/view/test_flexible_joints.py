@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_around
 from flexctl.model.link import FlexibleJoint
 from flexctl.model.lookup import load_design, load_model

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 from matplotlib.text import Text
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.loci.crossings import AxisCrossing
 from flexctl.loci.events import LocusEvent
 from flexctl.loci.family import Branch, Loci

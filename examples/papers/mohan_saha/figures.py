@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import flexctl
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_around
 from flexctl.simulation.trajectory import Trajectory
 

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_around
 from flexctl.model.arm import Arm
 from flexctl.model.lookup import load_design, load_model

@@ -21,7 +21,7 @@ from examples.papers.subudhi_morris.arm import (
     tips,
 )
 from flexctl.checks import Array
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.control.fast_loop import make_fast_loop
 from flexctl.control.reference import make_reference
 from flexctl.control.singular_perturbation import TwoTimeScales

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import flexctl
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_loop
 from flexctl.model.record import BasisChoice
 from flexctl.simulation.simulation import simulate

@@ -16,7 +16,7 @@ from examples.papers.subudhi_morris.arm import (
     linear,
     ripple,
 )
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.linear import linearise_loop
 from flexctl.model.lookup import load_design

@@ -14,7 +14,7 @@ from examples.papers.theodore_ghosal.arm import (
     plant,
 )
 from examples.papers.theodore_ghosal.dynamics import bent_and_moving
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.model.lookup import load_design
 from flexctl.robustness.stiffness.driven_mass import split_mass
 

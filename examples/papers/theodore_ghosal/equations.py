@@ -11,7 +11,7 @@ import numpy as np
 from examples.papers.claim import Claim, judge
 from examples.papers.theodore_ghosal.arm import STIFF, choice, design, held_squares
 from examples.papers.theodore_ghosal.writings import Kind, bare_arm, shaped
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.model.lookup import load_model
 from flexctl.model.record import BasisChoice
 from flexctl.plant.assembly import tip_load

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 import flexctl
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_around
 from flexctl.model.record import BasisChoice
 from flexctl.simulation.trajectory import Trajectory

@@ -24,7 +24,7 @@ from flexctl.beam.frequency_equation import clamped_mass_roots
 from flexctl.beam.matrices import assemble_matrices, unit_mass_and_stiffness
 from flexctl.beam.shapes import Shapes
 from flexctl.checks import Array
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.linear import linearise_loop
 from flexctl.plant.linearisation import linearise

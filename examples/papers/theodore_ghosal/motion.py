@@ -9,7 +9,7 @@ import numpy as np
 from examples.papers.claim import Claim, judge
 from examples.papers.theodore_ghosal.arm import arm, choice
 from flexctl.checks import Array
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.control.reference import make_reference
 from flexctl.loop.closed_loop import ClosedLoop, close_around
 from flexctl.model.lookup import load_design

@@ -20,7 +20,7 @@ from examples.papers.theodore_ghosal.arm import (
 from flexctl.beam.elements import hermite_elements
 from flexctl.beam.matrices import assemble_matrices
 from flexctl.checks import Array
-from flexctl.control.controller import Controller, design_controller
+from flexctl.control import Controller, controller_at, design_controller
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.linear import linearise_loop
 from flexctl.model.record import BasisChoice
@@ -38,7 +38,7 @@ def _wrong_controller(alpha: float) -> Controller:
     controller = design_controller(
         arm(), design(STIFF), TWO_MODES, interpreted=True, parameters=free
     )
-    return controller.at({"stiffness_error": alpha})
+    return controller_at(controller, {"stiffness_error": alpha})
 
 
 @cache

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from examples.papers.theodore_ghosal.stiffness_growth import stiffness_growth
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.linear import linearise_loop

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.control import design_controller
+from flexctl.control import controller_at, design_controller
 from flexctl.errors import InputError
 from flexctl.loop import (
     ClosedLoop,
@@ -228,7 +228,7 @@ def close_wrong(
     )
     parts = controller.plant.stiffness_parts
     own = [stiffness.get(k, stiffness.get(k.split(".")[0], rest)) for k in parts]
-    controller = controller.at({STIFFNESS_ERROR: own})
+    controller = controller_at(controller, {STIFFNESS_ERROR: own})
     return close_loop(controller, case.setup.true_arm, case.truth.basis)
 
 

@@ -32,7 +32,7 @@ def neglected_words(record: LoopResponses) -> str:
     if all(one.proven for one in judged):
         worst = max(judged, key=lambda one: one.peak)
         return (
-            "Modes that the design neglects cannot destabilise it, whatever their phase: "
+            "Modes that the design neglects do not destabilise it, whatever their phase: "
             f"sigma_max(T) |error| is at most {worst.peak:.3g} {_where(record, worst.frequency)}."
         )
     unproven = [one for one in judged if not one.proven]
@@ -41,7 +41,7 @@ def neglected_words(record: LoopResponses) -> str:
     where = _where(record, worst.frequency)
     why = f"sigma_max(T) |error| reaches {worst.peak:.3g} {where}{at}; 1 is the limit"
     if worst.peak < 1:
-        why = "its loop gain has more or fewer unstable poles there, or it is not stable itself"
+        why = "the loop gains have different numbers of unstable poles, or its own loop is unstable"
     exact = "stable" if all(one.stable for one in judged) else "not stable"
     return (
         f"Robustness to the modes that the design neglects is not proven by their size ({why}); "

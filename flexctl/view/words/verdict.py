@@ -66,12 +66,12 @@ def _noisy(e: Evaluation) -> list[str]:
     """Say what the stated noise does to the loop at rest; none where none is stated."""
     if e.noise is None:
         return []
-    rms, steps = e.noise.tip_rms, ", with the steps of its readings," if e.noise.rounded else ""
+    rms, steps = e.noise.tip_rms, " with the steps of the readings" if e.noise.rounded else ""
     size = length(rms) if rms >= _VISIBLE else f"less than {length(_VISIBLE)}"
     moves, held = "moves", ""
     if e.friction:
         moves, held = "would move", " if dry friction did not hold its joints"
-    return [f"By the noise that it states{steps} its tip {moves} by {size} (rms) at rest{held}."]
+    return [f"At rest the stated noise{steps} {moves} its tip by {size} rms{held}."]
 
 
 def _none(evaluations: Sequence[Evaluation]) -> str:
@@ -84,11 +84,11 @@ def _none(evaluations: Sequence[Evaluation]) -> str:
 def _unranked(e: Evaluation, ranked: Sequence[Evaluation]) -> list[str]:
     """Say why a design has no rank, or what is not judged of it beside the best."""
     if e.failed:
-        return [f"{e.name} failed: {e.failed}.", *_spills(e)]
+        return [f"{e.name} failed: {e.failed}.", *_stable_by_design(e)]
     if e.stability and not e.stability.stable:
         rate = e.stability.spectral_abscissa
         said = f"{e.name} is unstable at the final pose: a disturbance grows at {rate:.3g} 1/s."
-        return [said, *_spills(e)]
+        return [said, *_stable_by_design(e)]
     if not e.ranks:
         return [f"{e.name} was not ranked; {listed(list(map(reason_words, not_computed(e))))}."]
     if e.no_rest and ranked and ranked[0].residual is not None:
@@ -96,14 +96,14 @@ def _unranked(e: Evaluation, ranked: Sequence[Evaluation]) -> list[str]:
     return []
 
 
-def _spills(e: Evaluation) -> list[str]:
-    """Say that an unstable loop is stable on its own model."""
-    if e.stability is None or not e.stability.spills_over:
+def _stable_by_design(e: Evaluation) -> list[str]:
+    """Say that an unstable loop is stable on its own model, and what differs from that."""
+    if e.stability is None or not e.stability.stable_by_design:
         return []
-    return [
-        f"On its own model, of {per_link(e.basis)}, it is stable: what that model leaves out "
-        "destabilises it (spillover)."
-    ]
+    why = "the true arm differs from that model"
+    if e.stability.spills_over:
+        why = "what that model leaves out destabilises it (spillover)"
+    return [f"On its own model, of {per_link(e.basis)}, it is stable: {why}."]
 
 
 def _best(ranked: Sequence[Evaluation]) -> list[str]:
@@ -324,12 +324,12 @@ def _vibrates(facts: Mapping[str, Any]) -> str:
         size = length(facts["amplitude"]) if facts["sliding"] else angle(facts["amplitude"])
     where = "its joints" if facts["joint"] is None else f"joint{facts['joint'] + 1}"
     return (
-        f"friction of {where} lets small vibrations grow, to about {size} at "
+        f"friction of {where} lets small vibrations grow to an amplitude of about {size} at "
         f"{facts['frequency']:.3g} rad/s (describing function)"
     )
 
 
-def _rubbing(facts: Mapping[str, Any]) -> str:
+def _dry_joints(facts: Mapping[str, Any]) -> str:
     joints = [f"joint{joint + 1}" for joint in facts["joints"]]
     return listed(joints) if joints else "all joints together"
 
@@ -363,10 +363,10 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ),
     "stiffness": _stiffness,
     "friction-vibrates": _vibrates,
-    "friction-stuck": lambda facts: f"it is unstable while friction holds {_rubbing(facts)}",
+    "friction-stuck": lambda facts: f"it is unstable while friction holds {_dry_joints(facts)}",
     "friction-slides": lambda facts: (
-        f"slow sliding of {_rubbing(facts)} is unstable (stick-slip): friction falls with the "
-        "speed by more than the loop damps"
+        f"slow sliding of {_dry_joints(facts)} is unstable (stick-slip): friction falls with speed "
+        "by more than the loop damps"
     ),
     "hunts": lambda _: (
         "it hunts: integral action breaks a joint away from its static friction again and again"
@@ -375,7 +375,7 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
         f"friction may hold its tip up to {length(facts['offset'])} from its reference"
         + (", where that of the run creeps on" if facts["creeps"] else "")
         if facts["offset"] < np.inf
-        else "only friction holds its joints"
+        else "nothing but friction holds its joints"
     ),
     "not-computed": _not_computed,
 }

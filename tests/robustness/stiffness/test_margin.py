@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from examples.papers.theodore_ghosal.stiffness_growth import stiffness_growth
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.errors import DesignError, InputError
 from flexctl.loop.closed_loop import close_around
 from flexctl.model.changed_arm import soften_arm, without_damping

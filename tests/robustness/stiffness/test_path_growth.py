@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.control.controller import design_on
+from flexctl.control import design_on
 from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.linear import linearise_loop

@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 import scipy.optimize
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.control.singular_perturbation import separate_time_scales
 from flexctl.errors import DesignError, InputError
 from flexctl.loop.closed_loop import close_around, close_loop

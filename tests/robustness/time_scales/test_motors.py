@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.linear import linearise_loop
 from flexctl.loop.setup import Setup

@@ -8,6 +8,7 @@ import pytest
 from flexctl.errors import ComputationError
 from flexctl.view.explain import explain
 from flexctl.view.to_json import to_json
+from flexctl.view.words.verdict import evaluation_words
 from tests.verdict_record import (
     SETTLED,
     THIN,
@@ -146,6 +147,22 @@ def test_a_failed_design_is_named_and_its_figures_are_not():
 
     assert "beta" in words
     assert not of(places, "beta")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "what that model leaves out destabilises it (spillover)"),
+        ({"same_arm": False}, "the true arm differs from that model"),
+    ],
+)
+def test_an_unstable_design_says_what_differs_from_its_own_stable_model(changes, said):
+    own = evaluation("beta")
+    own = replace(own.stability, stable=False, design_abscissa=-1.3, **changes)
+
+    words = evaluation_words(evaluation("beta", stability=own))
+
+    assert f"On its own model, of 2 modes per link and plane, it is stable: {said}." in words
 
 
 def test_an_unstable_design_says_how_fast_it_grows():
