@@ -30,6 +30,7 @@ class Reading:
     deviation: float
     resolution: float
     xi: float | None = None  # of a line
+    unit: str = ""
 
     def __post_init__(self) -> None:
         checks.not_negative("deviation", self.deviation)
@@ -89,7 +90,7 @@ def fit_instruments(plant: Plant, design: Design) -> Instrumentation:
     T, readings = design.loop.sample_time, list[Reading]()
     for choice in design.instruments:
         if choice.kind != "difference":
-            readings += [_reading(choice, place, T) for place in _places(plant, choice)]
+            readings += [_reading(plant, choice, place, T) for place in _places(plant, choice)]
     at = {one.place: k for k, one in enumerate(readings) if one.kind == "encoder"}
     differences = [
         Difference(place=place, of=at[place], time_constant=choice.time_constant)
@@ -135,7 +136,7 @@ def collocated_instruments(plant: Plant, design: Design) -> tuple[InstrumentChoi
     return tuple(own)
 
 
-def _reading(choice: InstrumentChoice, place: str, T: float) -> Reading:
+def _reading(plant: Plant, choice: InstrumentChoice, place: str, T: float) -> Reading:
     return Reading(
         kind=choice.kind,
         place=place,
@@ -143,7 +144,22 @@ def _reading(choice: InstrumentChoice, place: str, T: float) -> Reading:
         deviation=choice.noise / np.sqrt(choice.period(T)),
         resolution=choice.resolution,
         xi=choice.xi,
+        unit=_unit(plant, choice.kind, place),
     )
+
+
+def _unit(plant: Plant, kind: str, place: str) -> str:
+    """Return the unit of a reading at a place."""
+    if kind == "torque":
+        return "N m"
+    if kind in ("gauge", "deflection"):
+        twist = place.endswith(".twist")
+        gauge, deflection = ("rad/m", "rad") if twist else ("1/m", "m")
+        return gauge if kind == "gauge" else deflection
+    row = plant.coordinates.index(place)
+    slides = row < plant.m and plant.bodies[row].sliding
+    angle = "m" if slides else "rad"
+    return angle if kind == "encoder" else f"{angle}/s"
 
 
 def _places(plant: Plant, choice: InstrumentChoice) -> list[str]:

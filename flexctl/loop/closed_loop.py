@@ -39,7 +39,14 @@ from flexctl.loop.measurement import (
     measure_signals,
 )
 from flexctl.loop.setup import default_truth
-from flexctl.model import Arm, BasisChoice, is_of_design, load_model, pick_basis
+from flexctl.model import (
+    Arm,
+    BasisChoice,
+    command_units,
+    is_of_design,
+    load_model,
+    pick_basis,
+)
 from flexctl.plant import (
     STIFFNESS_ERROR,
     Plant,
@@ -236,7 +243,8 @@ class ClosedLoop(Summary):
             else "the law is continuous and without delay"
         )
         if step := loop.design.loop.torque_resolution:
-            sampling += f"; torques are rounded to steps of {step:.3g}, in runs only"
+            units = " or ".join(dict.fromkeys(command_units(self.truth.arm)))
+            sampling += f"; torques are rounded to steps of {step:.3g} {units}, in runs only"
         if loop.fitted and loop.fitted.noisy:
             sampling += f"; the noise of runs is drawn with seed {loop.design.loop.seed}"
         blind = loop.design.open_loop or (loop.collocated and loop.plant.n > loop.plant.m)
@@ -247,7 +255,8 @@ class ClosedLoop(Summary):
         where = (f"at the reference's end, {sentence}" for sentence in missing)
         shapes = (_kept_shapes(self.shape_error),) if self.shape_error else ()
         when = () if self.prescribed else (sampling,)
-        rubs = friction_assumptions(self.truth, loop.reference.final)
+        fed = loop.design.friction_compensation is not None
+        rubs = friction_assumptions(self.truth, loop.reference.final, compensated=fed)
         return (*loop.assumptions, *measured, *when, *rubs, *where, *shapes)
 
     @cached_property

@@ -12,13 +12,19 @@ from flexctl.plant import Plant, find_equilibrium
 _WHOLE = 0.98  # of the static friction: smoothed friction that holds that much holds it all
 
 
-def friction_assumptions(truth: Plant, final: Array) -> tuple[str, ...]:
-    """Describe the friction of a truth plant; `final` are the last desired joints (m,)."""
+def friction_assumptions(
+    truth: Plant, final: Array, *, compensated: bool = False
+) -> tuple[str, ...]:
+    """Describe the friction of a truth plant; `final` are the last desired joints (m,).
+
+    `compensated` says that the controller knows friction where it feeds it forward.
+    """
     if not (truth.friction and truth.arm.rubs):
         return ()
     linear = "; linear results keep viscous friction" if truth.arm.dry_joints else ""
     dry = " and leave dry friction out" if truth.arm.dry_joints else ""
-    known = f"the controller is designed without the friction of the joints{linear}{dry}"
+    designed = "feedback is" if compensated else "the controller is"
+    known = f"{designed} designed without the friction of the joints{linear}{dry}"
     return (known, *(_creeps(truth, j, final) for j in truth.arm.dry_joints))
 
 

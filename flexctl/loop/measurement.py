@@ -190,8 +190,8 @@ def _differenced(one: Difference) -> str:
 
 
 def _described(one: Reading) -> str:
-    steps = f" in steps of {one.resolution:.3g}" if one.resolution else ""
-    noise = f" with noise of {one.deviation:.3g} rms" if one.deviation else ""
+    steps = f" in steps of {one.resolution:.3g} {one.unit}" if one.resolution else ""
+    noise = f" with noise of {one.deviation:.3g} {one.unit} rms" if one.deviation else ""
     late = f", {one.late} sample{'s' * (one.late != 1)} late" if one.late else ""
     return f"the {one.name}{steps}{noise}{late}"
 

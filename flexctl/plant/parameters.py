@@ -90,7 +90,9 @@ def _link_paths(link: Link) -> Iterator[_Path]:
     if link.flexible_joint:
         yield from (("flexible_joint", key) for key in _OF_JOINT)
     if own := link.friction:
-        written = (key for key in _OF_FRICTION if getattr(own, key) is not None)
+        without = {"smoothing_velocity"} if own.model == "events" else set()
+        keys = (key for key in _OF_FRICTION if key not in without)
+        written = (key for key in keys if getattr(own, key) is not None)
         yield from (("friction", key) for key in written)
     yield from (("motor", key) for key in _OF_MOTOR[link.command])
     if not (link.masses or link.rotary_inertia or link.torsion):

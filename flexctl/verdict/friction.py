@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
-from flexctl.checks import Array
+from flexctl.checks import Array, ComplexArray
 from flexctl.loop import ClosedLoop, LinearLoop, judge_poles, spectral_abscissa
 from flexctl.model import Friction
 from flexctl.records import Summary
@@ -124,17 +124,34 @@ class FrictionVerdict(Summary):
         that it sticks and breaks away again and again.
     integral
         Whether the loop has integral action.
+    creeps
+        Whether friction of a run is smoothed or has bristles: what sticks then creeps on.
+    rings
+        Eigenvalue [rad/s] that is damped least of those that swing while all joints that rub are
+        stuck; None where none does.
     """
 
     dampers: tuple[JointDamper, ...]
     sticking_offset: float | None
     hunts: bool
     integral: bool
+    creeps: bool = False
+    rings: complex | None = None
 
     @property
     def stable(self) -> bool:
         """Whether the loop is stable with every damper and with every joint stuck."""
         return all(own.stable and own.stuck is not False for own in self.dampers)
+
+    @property
+    def held_frequency(self) -> float | None:
+        """Frequency [rad/s] of what rings longest while friction holds all joints; or None."""
+        return None if self.rings is None else abs(self.rings.imag)
+
+    @property
+    def held_damping_ratio(self) -> float | None:
+        """Damping ratio [-] of it: what is left of the vibration is that of the arm alone."""
+        return None if self.rings is None else -self.rings.real / abs(self.rings)
 
     @property
     def amplitude(self) -> float:
@@ -176,7 +193,14 @@ def judge_friction(loop: ClosedLoop, linear: LinearLoop) -> FrictionVerdict | No
         sticking_offset=None if integral else _sticking_offset(loop, linear, rubbing),
         hunts=integral and any(own.breaks_away for own in dampers),
         integral=integral,
+        creeps=any(_model(loop, joint) != "events" for joint in joints),
+        rings=_Damped(loop=linear, rows=rubbing.rows, size=rubbing.coulomb).rings,
     )
+
+
+def _model(loop: ClosedLoop, joint: int) -> str:
+    """Model of the friction of a joint in runs."""
+    return (loop.truth.arm.links[joint].friction or Friction()).model
 
 
 def _rubbing(loop: ClosedLoop, joints: Sequence[int]) -> _Rubbing:
@@ -335,10 +359,34 @@ class _Damped:
     @property
     def stuck(self) -> bool | str:
         """Whether the loop is stable while the coordinates are held."""
+        held = self._held
+        if held is None:
+            return _judge_moving(np.linalg.eigvals(self.loop.F).astype(complex))
+        return _judge_moving(held.poles)
+
+    @property
+    def rings(self) -> complex | None:
+        """Eigenvalue [rad/s] that is damped least of those that swing while they are held.
+
+        Where all drives are held it is one of the arm alone, as no torque moves it.
+        """
+        held = self._held
+        if held is None:
+            return None
+        plant = held.plant
+        poles = held.poles if plant.B.any() else np.linalg.eigvals(plant.A_state)
+        swings = poles[poles.imag > _SETTLED * np.abs(poles).max(initial=1.0)]
+        if not len(swings):
+            return None
+        return complex(swings[(-swings.real / np.abs(swings)).argmin()])
+
+    @cached_property
+    def _held(self) -> LinearLoop | None:
+        """The loop with the coordinates held; None where nothing else is there."""
         plant, n = self.loop.plant, len(self.loop.plant.M)
         free = np.setdiff1d(np.arange(n), self.rows)
         if not len(free):
-            return _judge_moving(np.linalg.eigvals(self.loop.F).astype(complex))
+            return None
         both, grid = np.append(free, n + free), np.ix_(free, free)
         held = replace(
             plant,
@@ -348,17 +396,16 @@ class _Damped:
             outputs=plant.outputs[:, both],
             coordinates=tuple(plant.coordinates[k] for k in free),
         )
-        loop = replace(
+        return replace(
             self.loop,
             plant=held,
             feedback=self.loop.feedback[:, both],
             driven_by=self.loop.E[:, both],
             own=self.loop.F,
         )
-        return _judge_moving(loop.poles)
 
 
-def _judge_moving(poles: Array) -> bool | str:
+def _judge_moving(poles: ComplexArray) -> bool | str:
     """Judge poles without those at zero: integrals that wind up."""
     moving = poles[np.abs(poles) > _SETTLED * np.abs(poles).max(initial=1.0)]
     return judge_poles(moving) if len(moving) else True

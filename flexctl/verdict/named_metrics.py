@@ -61,6 +61,7 @@ UNITS = {
     "friction.stable": "",
     "friction.amplitude": "rad or m",
     "friction.sticking_offset": "m",
+    "friction.held_damping_ratio": "-",
 }
 """All metrics, and their units."""
 
@@ -73,6 +74,7 @@ MORE_IS_BETTER = frozenset(
         "stability.stable",
         "stiffness.lemma.alpha_star",
         "friction.stable",
+        "friction.held_damping_ratio",
     )
     or (key.startswith("margins.") and key != "margins.min_sampling_rate" and "peak" not in key)
     or key.endswith("alpha_upper")

@@ -150,7 +150,8 @@ def _friction(f: FrictionVerdict, settle_within: float) -> list[Reason]:
     if f.hunts:
         reasons.append(Reason(code="hunts"))
     elif f.sticking_offset is not None and f.sticking_offset > settle_within:
-        reasons.append(Reason(code="sticks", facts={"offset": f.sticking_offset}))
+        facts = {"offset": f.sticking_offset, "creeps": f.creeps}
+        reasons.append(Reason(code="sticks", facts=facts))
     return reasons
 
 

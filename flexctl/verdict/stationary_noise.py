@@ -36,12 +36,15 @@ class NoiseInputs:
         Intensity (r, r) of the errors e of readings [square of their unit, s].
     by_tau, by_z
         u = ... + by_tau e (m, r) and z' = ... + by_z e (n_z, r).
+    rounded
+        Whether e has errors of rounding, uniform in a step.
     """
 
     process: Array
     V: Array
     by_tau: Array
     by_z: Array
+    rounded: bool = False
 
     def __post_init__(self) -> None:
         r = len(self.V)
@@ -61,10 +64,13 @@ class NoiseLevels(Summary):
     torque_rms
         Torques (m,) [N m or N], or commands of motors [A or V]; of a sampled law those that it
         holds.
+    rounded
+        Whether rounding of readings counts as noise.
     """
 
     tip_rms: float
     torque_rms: Array
+    rounded: bool = False
 
 
 def stationary_noise(loop: LinearLoop, noise: NoiseInputs) -> tuple[Array, Array]:
@@ -131,7 +137,8 @@ def noise_levels(loop: ClosedLoop, linear: LinearLoop) -> NoiseLevels | None:
     n = loop.truth.n
     tip = loop.truth.tip_jacobian(linear.plant.q0) @ P[:n, :n]
     variance = np.trace(tip @ loop.truth.tip_jacobian(linear.plant.q0).T)
-    return NoiseLevels(tip_rms=float(np.sqrt(max(variance, 0.0))), torque_rms=_sizes(R))
+    tip_rms = float(np.sqrt(max(variance, 0.0)))
+    return NoiseLevels(tip_rms=tip_rms, torque_rms=_sizes(R), rounded=noise.rounded)
 
 
 def observer_noise(loop: ClosedLoop, linear: LinearLoop) -> NoiseInputs | None:
@@ -178,7 +185,8 @@ def _instrument_noise(loop: ClosedLoop, linear: LinearLoop) -> NoiseInputs | Non
     V = np.diag([T * variance.get(name, 0.0) for name in read.names])
     if not V.any() and not process.size:
         return None
-    return NoiseInputs(process=process, V=V, by_tau=read.by_tau, by_z=read.by_z)
+    rounded = any(one.resolution for one in fitted.readings) if fitted else False
+    return NoiseInputs(process=process, V=V, by_tau=read.by_tau, by_z=read.by_z, rounded=rounded)
 
 
 def _sampled_noise(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from flexctl.model import Arm, command_units, torque_units
@@ -116,6 +116,9 @@ def _offset(key: str) -> Reader:
 
 _ROUND_OFF = 1e-12  # m or rad
 _FACTORS = {"mm": 1e3, "{joint}": 1e3, "ms": 1e3, "%": 100.0}  # units in an SI unit; of others 1
+_FACTORS |= {"um": 1e6, "{fine_joint}": 1e6}
+_FINER = {"mm": "um", "{joint}": "{fine_joint}"}
+_HANDY = 1e-3  # smaller figures would need an exponent
 
 # By group and label: where the figure of merit is found, and what it means.
 _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
@@ -134,7 +137,8 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
     "Where it rests": {
         "tip offset from its reference": (
             _Merit(_offset("tip_offset"), "mm", min),
-            "distance of the tip at rest from where it is with the joints at the reference",
+            "distance of the tip at rest, if dry friction does not hold it, from where it is with "
+            "the joints at the reference",
         ),
         "joint offsets": (
             _Merit(_offset("offset"), "{joint}"),
@@ -221,6 +225,11 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
             "amplitude of a joint up to which friction lets vibrations grow, by its describing "
             "function; 0: no damper makes the loop unstable",
         ),
+        "damping ratio while it holds all joints": (
+            _Merit(_at("friction.held_damping_ratio"), "%", max, optional=True),
+            "of the least damped vibration while all joints that rub stick, which no controller "
+            "damps then",
+        ),
     },
     "Margins at the actuators (worst joint)": {
         "gain": (
@@ -259,7 +268,8 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
     "At rest, by the noise that the design states": {
         "tip, rms": (
             _Merit(_at("noise.tip_rms"), "mm", min, optional=True),
-            "root mean square distance of the tip from its mean, by the linear loop",
+            "root mean square distance of the tip from its mean, by the linear loop without dry "
+            "friction; steps of readings count as noise",
         ),
         "{commands}, rms": (
             _Merit(_at("noise.torque_rms"), "{command}", optional=True),
@@ -338,6 +348,7 @@ def metric_rows(evaluations: Sequence[Evaluation], arm: Arm) -> list[Row]:
     """Make all rows of the table, a column per evaluation in the order given, for an arm."""
     units = {
         "joint": ", ".join(dict.fromkeys(f"m{unit}" for unit in joint_units(arm))),
+        "fine_joint": ", ".join(dict.fromkeys(f"u{unit}" for unit in joint_units(arm))),
         "torque": ", ".join(dict.fromkeys(torque_units(arm))),
         "command": ", ".join(dict.fromkeys(command_units(arm))),
     }
@@ -357,14 +368,28 @@ def metric_rows(evaluations: Sequence[Evaluation], arm: Arm) -> list[Row]:
     return [
         Row(
             label=label.format(**words),
-            unit=merit.unit.format(**units),
-            cells=_cells(merit, evaluations),
+            unit=fine.unit.format(**units),
+            cells=_cells(fine, evaluations),
             meaning=meaning,
             group="" if k else group,
         )
         for group, rows in shown.items()
         for k, (label, merit, meaning) in enumerate(rows)
+        for fine in [_in_handy_unit(merit, evaluations)]
     ]
+
+
+def _in_handy_unit(merit: _Merit, evaluations: Sequence[Evaluation]) -> _Merit:
+    """Change to thousandths of the unit where all figures are below 1, and some far below it."""
+    if merit.unit not in _FINER:
+        return merit
+    entries: list[Any] = []
+    for value in map(merit.read, evaluations):
+        entries += value if isinstance(value, list) else [value]
+    sizes = [_FACTORS[merit.unit] * abs(x) for x in entries if _is_number(x) and x]
+    if not sizes or max(sizes) >= 1 or min(sizes) >= _HANDY:
+        return merit
+    return replace(merit, unit=_FINER[merit.unit])
 
 
 def _cells(merit: _Merit, evaluations: Sequence[Evaluation]) -> tuple[Cell, ...]:

@@ -83,6 +83,7 @@ def test_friction_of_motors_is_that_of_their_rates(designed, arm):
     np.testing.assert_allclose(added.ravel(), friction(v_d, gear=20.0), atol=1e-9)
 
 
+@pytest.mark.slow  # two stiff runs
 def test_full_compensation_of_the_true_friction_leaves_no_error(designed, arm):
     table = arm.table()
     for link in table["link"]:  # falling friction would let round-off grow

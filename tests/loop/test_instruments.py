@@ -189,9 +189,12 @@ def test_what_is_read_is_told(make):
         loop={"torque_resolution": 0.05, "seed": 7},
     )  # fmt: skip
     told = " / ".join(loop.assumptions)
-    assert "encoder of joint1 in steps of 0.0001 with noise of 0.000224 rms, 2 samples late" in told
+    assert (
+        "encoder of joint1 in steps of 0.0001 rad with noise of 0.000224 rad rms, 2 samples late"
+        in told
+    )
     assert "difference of joint1" in told
-    assert "steps of 0.05" in told
+    assert "steps of 0.05 N m" in told
     assert "seed 7" in told
 
 

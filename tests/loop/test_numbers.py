@@ -35,12 +35,17 @@ def close(arm, design, free):
     return close_around(flexctl.control.design_on(plants[0], design), plants[1])
 
 
+LONG = ("vertical-2r-encoders", "drives-lqg", "drives-composite")
+"""Designs with a sampled observer, whose laws take long to write out."""
+
+
 def changed(arm, values):
     """The arm with other values of its numbers, by name."""
     return change_numbers(Numbers.of(arm, {}), nonzero_numbers(arm), values).arm
 
 
 @pytest.mark.parametrize("name", list(designs_with_a_loop()))
+@pytest.mark.slow_but(*(name for name in designs_with_a_loop() if name not in LONG))
 def test_poles_at_random_numbers_are_those_of_the_arm_that_has_them(name):
     design, random = load_design(name), np.random.default_rng(len(name))
     arm = load_model(design.model)

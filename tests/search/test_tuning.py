@@ -507,6 +507,7 @@ def test_unseen_arms_are_none_of_those_that_were_learned_from():
     assert found.unseen.worst not in found.arms
 
 
+@pytest.mark.slow  # two arms are derived anew
 def test_kept_shapes_of_arms_that_vary_are_told_or_made_anew():
     arm, design = load_model("theodore-ghosal-rrp"), load_design("rrp-composite")
     truth = BasisChoice(kind="modes", order=2)

@@ -252,3 +252,31 @@ def test_two_joints_are_judged_alone_and_together(make):
     G = linear.plant.outputs[2:5, :2]
     off = [np.linalg.norm(G @ np.linalg.solve(J, [1.0, s * 0.3])) for s in (1, -1)]
     assert verdict.sticking_offset == pytest.approx(max(off), rel=1e-6)
+
+
+@pytest.mark.usefixtures("no_compiler")
+def test_what_rings_while_friction_holds_a_rotor_is_the_arm_alone(make):
+    # a rigid link on its spring, and a notch that swings with less damping than the link
+    spring = {"rotor_inertia": 0.05, "stiffness": 60.0, "damping": 0.1}
+    hub = {"mass": 1.0, "inertia": [0.4] * 3}
+    link = {"length": 0.5, "mass_per_length": 0.2, "hub": hub, "friction": RUBS}
+    arm = make["arm"]([{"joint": "revolute", "flexible_joint": spring, **link}])
+    notch = {"kind": "notch", "frequency": 30.0, "zero_damping": 1e-4, "pole_damping": 1e-3}
+    design = make["design"](
+        [0.0], [0.5], "joint-pd", gains={"Gp": [5.0], "Gv": [1.0]}, filters=[notch]
+    )
+    loop = make["close"](arm, design)
+    linear = linear_poses(loop).final
+    verdict = judge_friction(loop, linear)
+    inertia = linear.plant.M[0, 0]
+
+    assert verdict.held_frequency == pytest.approx(
+        np.sqrt(60 / inertia - (0.1 / (2 * inertia)) ** 2), rel=1e-6
+    )
+    assert verdict.held_damping_ratio == pytest.approx(0.1 / (2 * np.sqrt(60 * inertia)), rel=1e-6)
+
+
+def test_a_rigid_link_that_sticks_does_not_ring(judged):
+    verdict = judged(RUBS)[1]
+    assert verdict.held_frequency is None
+    assert verdict.held_damping_ratio is None

@@ -179,6 +179,7 @@ def test_an_evaluation_says_how_noisy_the_loop_is(noisy):
     assert to_json(e)["noise"] == {
         "tip_rms": e.noise.tip_rms,
         "torque_rms": e.noise.torque_rms.tolist(),
+        "rounded": False,
     }
     assert "(rms) at rest" in explain(e)
 

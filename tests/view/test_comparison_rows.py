@@ -482,3 +482,20 @@ def test_a_growth_that_is_beyond_counting_is_written_as_in_the_sentence(trio, pl
 
     assert [cell.text for cell in cells] == ["999", "above 1000", "above 1000"]
     assert [cell.best for cell in cells] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "unit", "texts"),
+    [
+        ((0.034e-3, 2.5e-7), "um", ["34", "0.25"]),  # none needs an exponent
+        ((3.4e-3, 2.5e-7), "mm", ["3.4", "2.50e-04"]),  # one is large
+        ((0.34e-3, 2.5e-6), "mm", ["0.34", "0.0025"]),  # none is too small
+    ],
+)
+def test_small_figures_stand_in_a_finer_unit(sizes, unit, texts):
+    noise = [{"tip_rms": size, "torque_rms": [0.1, 0.1, 0.1]} for size in sizes]
+    verdicts = [dict(evaluation(str(k), k + 1), noise=own) for k, own in enumerate(noise)]
+    row = next(row for row in metric_rows(verdicts, ARM) if row.label == "tip, rms")
+
+    assert row.unit == unit
+    assert [cell.text for cell in row.cells] == texts

@@ -167,14 +167,14 @@ RECORDS = {
             DESIGN,
             {"gains.Gv": (1.0, 10.0)},
             minimise="stability.spectral_abscissa",
-            against="margins.common_delay_seconds",
+            against="stability.min_damping_ratio",
             subject_to=[],
             points=3,
             truth_basis=flexctl.BasisChoice(order=2),
             jobs=1,
         ),
         "TradeOff(model=single-link-hub, design=hub-pd, minimise=stability.spectral_abscissa, "
-        "against=margins.common_delay_seconds",
+        "against=stability.min_damping_ratio",
         "designs, none of which is better in both than another, from spectral abscissa",
     ),
     "Trajectory": (

@@ -96,7 +96,9 @@ def stability_margins_json(margins: StabilityMargins) -> dict[str, Any]:
 def _friction(f: FrictionVerdict) -> dict[str, Any]:
     """Write the loop with any damper at its joints; an amplitude of 0 means that none vibrates."""
     return {
-        **attributes(f, "stable amplitude sticking_offset hunts"),
+        **attributes(
+            f, "stable amplitude sticking_offset hunts creeps held_frequency held_damping_ratio"
+        ),
         "dampers": [
             {
                 "joint": None if own.joint is None else f"joint{own.joint + 1}",

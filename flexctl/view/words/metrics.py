@@ -45,9 +45,10 @@ _NAMES = {
     "friction.stable": "stability with friction",
     "friction.amplitude": "amplitude up to which friction lets vibrations grow",
     "friction.sticking_offset": "tip offset that friction may hold",
+    "friction.held_damping_ratio": "damping ratio while friction holds the joints",
 }
 _NEVER = ("residual.settling_time",)
-_PERCENT = ("stability.min_damping_ratio",)
+_PERCENT = ("stability.min_damping_ratio", "friction.held_damping_ratio")
 
 
 def metric_name(key: str) -> str:

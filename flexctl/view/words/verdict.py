@@ -21,6 +21,8 @@ from flexctl.view.words.parts import per_link
 _SOONER = 0.9  # share of the first one's settling time
 _NEAR = 0.1  # of the settling band: the tip may rest so far off its reference without a word
 _ALIKE = 0.1  # of the error that remains: a rest that is off by that error, so nearly, explains it
+_VISIBLE = 1e-6  # m: smaller motion is not told in numbers
+_RINGS = 0.05  # damping ratio below which a vibration lasts for several periods
 _NOTHING = 1e-6  # of the stiffness: the tolerance of a loop with an undamped mode
 _METRICS = {  # others are called as they are
     "spillover": "stability on other truth orders",
@@ -64,7 +66,12 @@ def _noisy(e: Evaluation) -> list[str]:
     """Say what the stated noise does to the loop at rest; none where none is stated."""
     if e.noise is None:
         return []
-    return [f"At rest the stated noise moves its tip by {length(e.noise.tip_rms)} rms."]
+    rms, steps = e.noise.tip_rms, " with the steps of the readings" if e.noise.rounded else ""
+    size = length(rms) if rms >= _VISIBLE else f"less than {length(_VISIBLE)}"
+    moves, held = "moves", ""
+    if e.friction:
+        moves, held = "would move", " if dry friction did not hold its joints"
+    return [f"At rest the stated noise{steps} {moves} its tip by {size} rms{held}."]
 
 
 def _none(evaluations: Sequence[Evaluation]) -> str:
@@ -148,8 +155,27 @@ def _creeps(e: Evaluation) -> str:
     """
     if _stays_off(e):
         return ""
+    if _stuck(e):
+        return f", where friction holds it{_rings(e)}"
     rate = -e.stability.spectral_abscissa if e.stability else 0.0
     return f" (its slowest eigenvalue decays at {rate:.3g} 1/s)" if rate > 0 else ""
+
+
+def _stuck(e: Evaluation) -> bool:
+    """Whether what remains at the end of a run is within what friction may hold."""
+    held = e.friction.sticking_offset if e.friction else None
+    return held is not None and e.residual is not None and e.residual.tip_error_end <= held
+
+
+def _rings(e: Evaluation) -> str:
+    """Say how its arm rings on while friction holds its joints, which no controller damps then."""
+    f = e.friction
+    if f is None or not f.held_frequency or (f.held_damping_ratio or 0.0) >= _RINGS:
+        return ""
+    return (
+        f" and its links ring on at {f.held_frequency:.3g} rad/s, with a damping ratio of "
+        f"{percent(f.held_damping_ratio)}"
+    )
 
 
 def _stays_off(e: Evaluation) -> bool:
@@ -184,7 +210,9 @@ def _off_reference(e: Evaluation) -> list[str]:
         f"joint{k + 1} {length(x) if k in rest.sliding else angle(x)}"
         for k, x in enumerate(rest.offset)
     ]
-    return [f"its tip comes to rest {length(rest.tip_offset)} from its reference ({listed(sizes)})"]
+    held = e.friction is not None and not e.friction.integral
+    rests = "would come to rest without dry friction" if held else "comes to rest"
+    return [f"its tip {rests} {length(rest.tip_offset)} from its reference ({listed(sizes)})"]
 
 
 def _at_limits(e: Evaluation) -> list[str]:
@@ -206,7 +234,8 @@ def _next(ranked: Sequence[Evaluation]) -> list[str]:
     best, second = ranked[:2]
     if second.residual is not None:
         error = length(second.residual.tip_error_max)
-        return [f"Second: {second.name} with {error}{_unlike(second, best)}{_but(second)}."]
+        unlike = f"{_unlike(second, best)}{_takes_off(second, best)}"
+        return [f"Second: {second.name} with {error}{unlike}{_but(second)}."]
     if best.residual is not None or second.tracking is None:
         return []
     return [f"Second: {second.name} with {length(second.tracking.tip_error_rms)}{_but(second)}."]
@@ -220,6 +249,15 @@ def _unlike(second: Evaluation, best: Evaluation) -> str:
     if times[1] is None or times[0] >= _SOONER * times[1]:
         return ""
     return f", settling sooner, within {times[0]:.3g} s"
+
+
+def _takes_off(second: Evaluation, best: Evaluation) -> str:
+    """Say that the second has integral action where friction may hold the first off its target."""
+    held = any(reason.code == "sticks" for reason in find_reasons(best))
+    f = second.friction
+    if not held or f is None or not f.integral or f.hunts:
+        return ""
+    return ", whose integral action takes off what friction holds"
 
 
 def _of_motions(motions: Sequence[Sequence[str]]) -> str:
@@ -335,6 +373,7 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ),
     "sticks": lambda facts: (
         f"friction may hold its tip up to {length(facts['offset'])} from its reference"
+        + (", where that of the run creeps on" if facts["creeps"] else "")
         if facts["offset"] < np.inf
         else "nothing but friction holds its joints"
     ),

@@ -1,0 +1,79 @@
+"""Sentences of loops whose joints stick: what friction holds is not said to decay or to settle."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from flexctl.verdict.friction import FrictionVerdict, JointDamper
+from flexctl.verdict.stationary_noise import NoiseLevels
+from flexctl.view.explain import explain
+from tests.verdict_record import evaluation, resting, verdict
+
+HELD = 0.0031
+
+
+def sticks(name="alpha", *, offset=HELD, creeps=False, settles=None, **changes):
+    """A verdict of a loop whose friction may hold its tip, without settling by default."""
+    damper = JointDamper(joint=0, sliding=False, least=-1.0, unstable=(), stuck=True)
+    friction = FrictionVerdict(
+        dampers=(damper,), sticking_offset=offset, hunts=False, integral=False, creeps=creeps
+    )
+    e = evaluation(name, friction=friction, **changes)
+    return replace(e, residual=replace(e.residual, settling_time=settles))
+
+
+def test_what_friction_holds_is_not_said_to_decay():
+    words = explain(sticks())
+    assert "where friction holds it" in words
+    assert "eigenvalue" not in words
+
+
+def test_more_than_friction_may_hold_still_decays():
+    words = explain(sticks(offset=1e-4))
+    assert "its slowest eigenvalue decays" in words
+    assert "holds it" not in words
+
+
+@pytest.mark.parametrize("creeps", [True, False])
+def test_a_run_in_which_joints_creep_is_called_so(creeps):
+    words = explain(sticks(creeps=creeps, settles=0.7))
+    assert "friction may hold its tip up to 3.1 mm from its reference" in words
+    assert ("creeps on" in words) == creeps
+
+
+@pytest.mark.parametrize("integral", [True, False])
+def test_a_rest_without_dry_friction_is_conditional_where_friction_holds(integral):
+    e = sticks(rest=resting())
+    words = explain(replace(e, friction=replace(e.friction, integral=integral)))
+    rests = "comes to rest" if integral else "would come to rest without dry friction"
+    assert f"its tip {rests} 32.9 mm from its reference" in words
+
+
+@pytest.mark.parametrize(
+    ("rms", "rounded", "said"),
+    [
+        (2.5e-7, True, "with the steps of its readings, its tip would move by less than 0.001 mm"),
+        (3.4e-5, False, "noise that it states its tip would move by 0.034 mm (rms) at rest"),
+    ],
+)
+def test_noise_moves_a_tip_that_friction_does_not_hold(rms, rounded, said):
+    noise = NoiseLevels(tip_rms=rms, torque_rms=np.ones(3), rounded=rounded)
+    words = explain(sticks(noise=noise))
+    assert said in words
+    assert "if dry friction did not hold its joints" in words
+    without = explain(replace(evaluation("beta"), noise=noise))
+    assert "its tip moves by" in without
+    assert "dry friction" not in without
+
+
+@pytest.mark.parametrize(("integral", "hunts", "said"), [(1, 0, 1), (0, 0, 0), (1, 1, 0)])
+def test_a_second_with_integral_action_takes_off_what_friction_holds(integral, hunts, said):
+    best = sticks(settles=0.1)
+    second = sticks("beta", settles=0.2)
+    friction = replace(
+        second.friction, integral=bool(integral), hunts=bool(hunts), sticking_offset=None
+    )
+    second = replace(second, friction=friction)
+    words = verdict([best, second], [best, second])
+    assert ("whose integral action takes off what friction holds" in words) == bool(said)
