@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -93,44 +94,20 @@ def filtered_law(
         for k, one in enumerate(design.filters)
     ]
     named = {f"filter{k}.{c.joint}": c for k, channels in enumerate(filters) for c in channels}
-    n_before, law = parts.n_state, parts.law
-    n_own = sum(len(channel.part.A) for channel in named.values())
     follows = any(one.follows for one in design.filters)
+    series = _Series(parts=parts, channels=named, follows=follows)
+    law, n_own = parts.law, series.n_own
     numbers = dict(law.numbers) if isinstance(law, Recipe) else {}
     for name, channel in named.items():
         numbers |= channel.numbers(name)
     if follows:
         numbers |= {f"filters.{key}": x for key, x in path_numbers(reference).items()}
-
-    def write(plant: Plant, signals: Signals) -> ca.Function:
-        x = signals.numbers
-        signals = _sized(signals, parts, n_own)
-        before, z = signals.z[:n_before, 0], signals.z[n_before:, 0]
-        inside = replace(signals, z=before, n_own=len(parts.own_states))
-        inner = law.write(plant, inside) if isinstance(law, Recipe) else law
-        last = inside.inputs[7:] if isinstance(law, Recipe) else plant.free_input
-        given = [signals.s, before, signals.q_d, signals.v_d, signals.a_d, signals.q, signals.v]
-        tau, moved = inner.call([*given, *last][: inner.n_in()])
-        p = ca.SX(0)
-        if follows:
-            p = path_parameter(signals.q_d, {k: x[f"filters.{k}"] for k in ("start", "along")})
-        torque, rates, done = ca.vertsplit(tau), [moved], 0
-        for name, channel in named.items():
-            k, j = len(channel.part.A), channel.joint
-            N, R = (table_value(f"{name}.{key}", x, p) for key in "NR")
-            own, rest = z[done : done + k, 0], channel.part.rest
-            torque[j], rate = part_response(own, torque[j], N, R, rest, 1.0)
-            rates.append(rate)
-            done += k
-        return law_function(signals.inputs, ca.vertcat(*torque), ca.vertcat(*rates))
-
-    shapes = [(c.joint, c.part.rest.tolist(), len(c.rate.coefficients)) for c in named.values()]
     recipe = Recipe(
-        write=write,
+        write=series.write,
         numbers=numbers,
-        integral=parts.external is None and n_before > len(parts.own_states),
+        integral=parts.external is None and parts.n_state > len(parts.own_states),
         n_own=n_own + len(parts.own_states),
-        structure=("filtered", law_key(law, plant), n_before, shapes),
+        structure=("filtered", law_key(law, plant), parts.n_state, series.shapes),
     )
     names = [
         f"{one.kind} filter of {plant.joints[channel.joint]}"
@@ -141,10 +118,58 @@ def filtered_law(
     return replace(
         parts,
         law=recipe,
-        n_state=n_before + n_own,
+        n_state=parts.n_state + n_own,
         own_states=(*parts.own_states, *names),
         assumptions=(*parts.assumptions, *_sentences(plant, design, filters)),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Series:
+    """A law and the filters behind it, by the names of their numbers."""
+
+    parts: LawParts
+    channels: Mapping[str, _Channel]
+    follows: bool  # whether a frequency follows the path
+
+    @property
+    def n_own(self) -> int:
+        """Number of states of the filters."""
+        return sum(len(channel.part.A) for channel in self.channels.values())
+
+    @property
+    def shapes(self) -> list[tuple[int, Any, int]]:
+        """What else the law depends on, as plain values."""
+        own = self.channels.values()
+        return [(c.joint, c.part.rest.tolist(), len(c.rate.coefficients)) for c in own]
+
+    def write(self, plant: Plant, signals: Signals) -> ca.Function:
+        """Write the law with its filters down."""
+        signals, x = _sized(signals, self.parts, self.n_own), signals.numbers
+        n = self.parts.n_state
+        tau, moved = self._unfiltered(plant, signals, signals.z[:n, 0])
+        p = ca.SX(0)
+        if self.follows:
+            p = path_parameter(signals.q_d, {k: x[f"filters.{k}"] for k in ("start", "along")})
+        torque, rates, done = ca.vertsplit(tau), [moved], n
+        for name, channel in self.channels.items():
+            k, j = len(channel.part.A), channel.joint
+            N, R = (table_value(f"{name}.{key}", x, p) for key in "NR")
+            own, rest = signals.z[done : done + k, 0], channel.part.rest
+            torque[j], rate = part_response(own, torque[j], N, R, rest, 1.0)
+            rates.append(rate)
+            done += k
+        return law_function(signals.inputs, ca.vertcat(*torque), ca.vertcat(*rates))
+
+    def _unfiltered(self, plant: Plant, signals: Signals, z: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Torques (m, 1) of the law, and rates of its states z."""
+        law = self.parts.law
+        inside = replace(signals, z=z, n_own=len(self.parts.own_states))
+        inner = law.write(plant, inside) if isinstance(law, Recipe) else law
+        last = inside.inputs[7:] if isinstance(law, Recipe) else plant.free_input
+        given = [signals.s, z, signals.q_d, signals.v_d, signals.a_d, signals.q, signals.v]
+        tau, moved = inner.call([*given, *last][: inner.n_in()])
+        return tau, moved
 
 
 def _sized(signals: Signals, parts: LawParts, n_own: int) -> Signals:

@@ -66,9 +66,9 @@ def _noisy(e: Evaluation) -> list[str]:
     """Say what the stated noise does to the loop at rest; none where none is stated."""
     if e.noise is None:
         return []
-    rms, steps = e.noise.tip_rms, " with the steps of the readings" if e.noise.rounded else ""
+    rms, steps = e.noise.tip_rms, " and the rounding of readings" if e.noise.rounded else ""
     size = length(rms) if rms >= _VISIBLE else f"less than {length(_VISIBLE)}"
-    moves, held = "moves", ""
+    moves, held = "move" if steps else "moves", ""
     if e.friction:
         moves, held = "would move", " if dry friction did not hold its joints"
     return [f"At rest the stated noise{steps} {moves} its tip by {size} rms{held}."]
@@ -373,7 +373,7 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ),
     "sticks": lambda facts: (
         f"friction may hold its tip up to {length(facts['offset'])} from its reference"
-        + (", where that of the run creeps on" if facts["creeps"] else "")
+        + (" (not in its run, in which friction creeps)" if facts["creeps"] else "")
         if facts["offset"] < np.inf
         else "nothing but friction holds its joints"
     ),
