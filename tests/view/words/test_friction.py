@@ -53,8 +53,12 @@ def test_a_rest_without_dry_friction_is_conditional_where_friction_holds(integra
 @pytest.mark.parametrize(
     ("rms", "rounded", "said"),
     [
-        (2.5e-7, True, "with the steps of its readings, its tip would move by less than 0.001 mm"),
-        (3.4e-5, False, "noise that it states its tip would move by 0.034 mm (rms) at rest"),
+        (
+            2.5e-7,
+            True,
+            "noise with the steps of the readings would move its tip by less than 0.001 mm rms",
+        ),
+        (3.4e-5, False, "the stated noise would move its tip by 0.034 mm rms"),
     ],
 )
 def test_noise_moves_a_tip_that_friction_does_not_hold(rms, rounded, said):
@@ -63,7 +67,7 @@ def test_noise_moves_a_tip_that_friction_does_not_hold(rms, rounded, said):
     assert said in words
     assert "if dry friction did not hold its joints" in words
     without = explain(replace(evaluation("beta"), noise=noise))
-    assert "its tip moves by" in without
+    assert "moves its tip by" in without
     assert "dry friction" not in without
 
 
