@@ -12,6 +12,11 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.control.laws import LawParts, Recipe
 from flexctl.control.observer import Observer, design_observer, observed_law
+from flexctl.control.observer_based_law import (
+    KnownTorques,
+    ObservedStates,
+    observed_sampled_law,
+)
 from flexctl.control.readings import (
     Instrumentation,
     Reading,
@@ -20,7 +25,7 @@ from flexctl.control.readings import (
     readings_at,
 )
 from flexctl.control.reference import ReferenceMotion
-from flexctl.control.sampled_law import ObservedStates, direct_law, observed_sampled_law
+from flexctl.control.sampled_law import direct_law
 from flexctl.control.sampled_observer import (
     LateReadings,
     SampledObserver,
@@ -117,11 +122,13 @@ def _observed(
 ) -> FittedLaw:
     limits, resolution = torque_limits(plant.arm), design.loop.torque_resolution
     states = ObservedStates(observer=observer, fitted=fitted, delay=design.loop.delay, m=plant.m)
-    winding = design.loop.tracking_time
-    law = observed_sampled_law(plant, parts, states, limits, resolution, winding, rounded=True)
-    none, steps = np.full(plant.m, np.inf), bool(resolution)
+    acting = KnownTorques(
+        limit=limits, resolution=resolution, tracking_time=design.loop.tracking_time
+    )
+    law = observed_sampled_law(plant, parts, states, acting, rounded=True)
+    free, steps = KnownTorques(limit=np.full(plant.m, np.inf)), bool(resolution)
     steps |= any(one.resolution for one in (fitted.readings if fitted else ()))
-    plain = partial(observed_sampled_law, plant, parts, states, none, 0.0, None, rounded=False)
+    plain = partial(observed_sampled_law, plant, parts, states, free, rounded=False)
     return FittedLaw(
         parts=law,
         unlimited=plain() if steps or np.isfinite(limits).any() else None,

@@ -265,7 +265,7 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
             "at which the sampled and held law is still stable",
         ),
     },
-    "At rest, by the noise that the design states": {
+    "At rest, under the stated noise": {
         "tip, rms": (
             _Merit(_at("noise.tip_rms"), "mm", min, optional=True),
             "root mean square distance of the tip from its mean, by the linear loop without dry "

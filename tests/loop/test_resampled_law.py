@@ -5,7 +5,7 @@ import pytest
 import scipy.optimize
 
 import flexctl
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.linear import linearise

@@ -181,7 +181,7 @@ def test_an_evaluation_says_how_noisy_the_loop_is(noisy):
         "torque_rms": e.noise.torque_rms.tolist(),
         "rounded": False,
     }
-    assert "(rms) at rest" in explain(e)
+    assert "At rest the stated noise moves its tip by" in explain(e)
 
 
 def test_twice_the_noise_is_twice_as_much(noisy):

@@ -173,7 +173,7 @@ def _rings(e: Evaluation) -> str:
     if f is None or not f.held_frequency or (f.held_damping_ratio or 0.0) >= _RINGS:
         return ""
     return (
-        f" and its links ring on at {f.held_frequency:.3g} rad/s, with a damping ratio of "
+        f" and its links go on vibrating at {f.held_frequency:.3g} rad/s, with a damping ratio of "
         f"{percent(f.held_damping_ratio)}"
     )
 
@@ -257,7 +257,7 @@ def _takes_off(second: Evaluation, best: Evaluation) -> str:
     f = second.friction
     if not held or f is None or not f.integral or f.hunts:
         return ""
-    return ", whose integral action takes off what friction holds"
+    return ", whose integral action removes the offset that friction holds"
 
 
 def _of_motions(motions: Sequence[Sequence[str]]) -> str:

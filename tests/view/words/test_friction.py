@@ -80,4 +80,4 @@ def test_a_second_with_integral_action_takes_off_what_friction_holds(integral, h
     )
     second = replace(second, friction=friction)
     words = verdict([best, second], [best, second])
-    assert ("whose integral action takes off what friction holds" in words) == bool(said)
+    assert ("whose integral action removes the offset that friction holds" in words) == bool(said)

@@ -1,0 +1,324 @@
+"""Laws that are sampled and get the state from a sampled observer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Protocol
+
+import casadi as ca
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.control.laws import LawParts, Recipe, Signals, constant, law_function, law_key
+from flexctl.control.readings import Instrumentation, readings_at
+from flexctl.control.sampled_law import Inner
+from flexctl.control.sampled_model import predicted, rate_of
+from flexctl.control.sampled_observer import SampledObserver, torques_waiting
+from flexctl.control.sampled_readings import ReadingStates
+from flexctl.control.saturation import integral_rates, limit_torque, round_to
+from flexctl.plant import Plant
+
+
+class Rate(Protocol):
+    """Rate [v; a] (2n, 1) of a state x (2n, 1) under torques tau (m, 1)."""
+
+    def __call__(self, x: ca.SX, tau: ca.SX) -> ca.SX:
+        """Return the rate."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inside:
+    """Values inside a law, of its torques and of rates of its plant, put in as symbols.
+
+    With them a law is a composition of parts that each depend on the stiffness in a simple way,
+    whatever the whole does.
+    """
+
+    symbols: list[ca.SX] = field(default_factory=list)
+    values: list[ca.SX] = field(default_factory=list)
+
+    def put(self, value: ca.SX) -> ca.SX:
+        """Return a symbol in place of a value."""
+        self.values.append(value)
+        self.symbols.append(ca.SX.sym("inside", value.numel()))
+        return self.symbols[-1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObservedStates:
+    """States of a sampled law with an observer, after those of the law inside.
+
+    [`ReadingStates`; torques that still act, the latest first (w m); late outputs as estimated;
+    q^; v^]. Of ideal instruments (`fitted` None) readings are C [q; v] of the measured state.
+    """
+
+    observer: SampledObserver
+    fitted: Instrumentation | None
+    delay: float
+    m: int
+
+    @property
+    def reads(self) -> ReadingStates | None:
+        """States of the instruments, if these are not ideal."""
+        return ReadingStates(of=self.fitted) if self.fitted else None
+
+    @property
+    def n_reading(self) -> int:
+        """Number of states of the instruments."""
+        return self.reads.size if self.reads else 0
+
+    @property
+    def waiting(self) -> int:
+        """Number of past samples of the torque that still act."""
+        return torques_waiting(self.observer.sample_time, self.delay)
+
+    @property
+    def n_own(self) -> int:
+        """Number of states before the estimate."""
+        return self.n_reading + self.waiting * self.m + len(self.observer.readings.waiting)
+
+    def names(self, plant: Plant) -> tuple[str, ...]:
+        """Names of the states before the estimate."""
+        late = [
+            f"estimate of {self.observer.readings.names[i]} {k} samples ago"
+            for i, k in self.observer.readings.waiting
+        ]
+        held = [
+            f"torque of {joint} {k + 1} samples ago"
+            for k in range(self.waiting)
+            for joint in plant.joints
+        ]
+        return (*(self.reads.names if self.reads else ()), *held, *late)
+
+    @property
+    def numbers(self) -> dict[str, Array]:
+        """Numbers of the law: the gain and the matrices of the predictions."""
+        own: dict[str, Array] = {"L": self.observer.gain}
+        own["period"] = np.array([self.observer.sample_time])
+        own |= self.reads.numbers if self.reads else {}
+        for k, prediction in enumerate(self.observer.predictions):
+            own |= {f"{name}{k}": M for name, M in prediction.numbers.items()}
+        return own
+
+    @property
+    def structure(self) -> tuple[object, ...]:
+        """What else the law depends on, as plain values."""
+        read = self.reads.structure if self.reads else self.observer.readings.C.tolist()
+        counts = [prediction.count for prediction in self.observer.predictions]
+        return (read, self.observer.readings.late, self.waiting, counts)
+
+    def outputs(self, plant: Plant, q: ca.SX, v: ca.SX) -> ca.SX:
+        """Return the readings (p, 1) of a plant without delay."""
+        if self.fitted is None:
+            return constant(self.observer.readings.C) @ ca.vertcat(q, v)
+        return readings_at(plant, self.fitted.readings, q, v)
+
+    def corrected(
+        self, y: ca.SX, expected: ca.SX, late: ca.SX, x: ca.SX, gain: ca.SX
+    ) -> tuple[ca.SX, ca.SX]:
+        """Correct late outputs and the state [q^; v^] by readings y, `expected` without delay."""
+        n, waiting = x.numel() // 2, self.observer.readings.waiting
+        expected = ca.SX(expected)
+        for row, (i, k) in enumerate(waiting):
+            if k == self.observer.readings.late[i]:
+                expected[i] = late[row]
+        change = gain @ (y - expected)
+        return late + change[2 * n :], x + change[: 2 * n]
+
+    def shifted(self, plant: Plant, late: ca.SX, x: ca.SX) -> ca.SX:
+        """Late outputs of the next sample."""
+        now, waiting = (
+            self.outputs(plant, x[: plant.n], x[plant.n :]),
+            self.observer.readings.waiting,
+        )
+        rows = [now[i] if k == 1 else late[row - 1] for row, (i, k) in enumerate(waiting)]
+        return ca.vertcat(*rows) if rows else ca.SX(0, 1)
+
+    def ahead(
+        self, rate: Rate, x: ca.SX, torques: list[ca.SX], numbers: Mapping[str, ca.SX]
+    ) -> ca.SX:
+        """Predict [q^; v^] over a sample; `torques` (m, 1) are this sample's and those before."""
+        parts = self.observer.predictions
+        for k, prediction in enumerate(parts):
+            own = {name: numbers[f"{name}{k}"] for name in prediction.numbers}
+            last = self.waiting if k == 0 and len(parts) == 2 else self.waiting - (len(parts) - 1)
+            x = predicted(partial(rate, tau=torques[last]), prediction, own, x)
+        return x
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownTorques:
+    """How the torques that a law asks for become those that act, as its observer knows it.
+
+    Limits (m,), steps of `resolution`, 0: none, and `tracking_time` [s] of back-calculation.
+    """
+
+    limit: Array
+    resolution: float = 0.0
+    tracking_time: float | None = None
+
+    @property
+    def limited(self) -> Array:
+        """Whether each torque has a limit (m,)."""
+        return np.isfinite(self.limit)
+
+    def numbers(self, n_integral: int) -> dict[str, Array]:
+        """Numbers of a law with so many integrals."""
+        own = {"limit": self.limit[self.limited]}
+        if self.resolution:
+            own["torque_step"] = np.array([self.resolution])
+        if self.limited.any() and n_integral and self.tracking_time is not None:
+            own["tracking"] = np.array([self.tracking_time])
+        return own
+
+    @property
+    def structure(self) -> tuple[object, ...]:
+        """What else a law depends on, as plain values."""
+        return (self.limited.tolist(), bool(self.resolution))
+
+    def acting(self, tau: ca.SX, numbers: Mapping[str, ca.SX]) -> tuple[ca.SX, ca.SX]:
+        """Torques that act (m, 1), and those within the limits but not rounded."""
+        limited = limit_torque(tau, self.limited, numbers["limit"])
+        if not self.resolution:
+            return limited, limited
+        rounded = round_to(numbers["torque_step"], limited)
+        return limit_torque(rounded, self.limited, numbers["limit"]), limited
+
+
+def observed_sampled_law(
+    plant: Plant,
+    parts: LawParts,
+    states: ObservedStates,
+    torques: KnownTorques,
+    *,
+    rounded: bool,
+    expanded: bool = False,
+) -> LawParts:
+    """Make the sampled law that feeds back the estimate: its state is [law; `ObservedStates`].
+
+    At a sample the estimate is corrected by the readings, the law gives the torques, and the
+    estimate is predicted to the next sample with the torques that act. The integral uses read
+    positions where there are any, else estimated ones; it stops for joints whose torque is at its
+    limit, or follows it (back-calculation).
+
+    If it is `expanded`, the torques, and then expected readings and rates of the design plant in
+    it, are states in addition, the last ones; their values are given in place of their rates.
+    """
+    law = _ObservedLaw(
+        inner=Inner(parts=parts),
+        states=states,
+        torques=torques,
+        rounded=rounded,
+        expanded=expanded,
+    )
+    inner = law.inner
+    recipe = Recipe(
+        write=law.write,
+        numbers={**inner.numbers, **states.numbers, **torques.numbers(inner.n_integral)},
+        integral=bool(inner.n_integral),
+        n_own=len(parts.own_states) + states.n_own,
+        structure=(
+            law_key(parts.law, plant),
+            torques.structure,
+            states.structure,
+            rounded,
+            expanded,
+        ),
+    )
+    return replace(
+        parts,
+        law=recipe,
+        n_state=inner.n_state + states.n_own + 2 * plant.n,
+        own_states=(*parts.own_states, *states.names(plant)),
+        assumptions=(*parts.assumptions, states.observer.assumption),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ObservedLaw:
+    """The parts of a sampled law with an observer: see `observed_sampled_law`."""
+
+    inner: Inner
+    states: ObservedStates
+    torques: KnownTorques
+    rounded: bool
+    expanded: bool
+
+    def write(self, plant: Plant, signals: Signals) -> ca.Function:
+        """Write the law down."""
+        states, n_z, n, x = self.states, self.inner.n_state, plant.n, signals.numbers
+        z, inside = ca.SX.sym("z", n_z + states.n_own + 2 * n), Inside()
+        put = inside.put if self.expanded else _as_it_is
+        plain = rate_of(plant)
+        read, past, late, estimate = self._split(z[n_z:, 0])
+        outer, y, after = self._readings(plant, replace(signals, z=z), read)
+        expected = put(states.outputs(plant, estimate[:n], estimate[n:]))
+        late, estimate = states.corrected(y, expected, late, estimate, x["L"])
+        q, v = estimate[:n], estimate[n:]
+        commanded, rate = self.inner.call(plant, signals, z[:n_z, 0], q, v)
+        tau = ca.SX.sym("tau", plant.m) if self.expanded else commanded
+        acts, limited = self.torques.acting(tau, x)
+        seen = ca.SX(q)
+        for row, value in _states_read(plant, states, y, outer).items():
+            seen[row] = value
+        summed = self.inner.call(plant, signals, z[:n_z, 0], seen, v)[1]
+        n_i = self.inner.n_integral
+        rates = ca.vertcat(summed[:n_i, 0], rate[n_i:, 0])
+        following = ca.vertcat(
+            after,
+            *[acts, *past][: states.waiting],
+            states.shifted(plant, late, estimate),
+            states.ahead(lambda x, tau: put(plain(x, tau)), estimate, [acts, *past], x),
+        )
+        moved = (following - z[n_z:, 0]) / x["period"]
+        z_rate = ca.vertcat(self._law_rates(z[:n_z, 0], tau, limited, rates, x), moved)
+        if self.expanded:
+            outer = replace(outer, z=ca.vertcat(z, tau, *inside.symbols))
+            z_rate = ca.vertcat(z_rate, commanded, *inside.values)
+        return law_function(outer.inputs, acts, z_rate)
+
+    def _split(self, z: ca.SX) -> tuple[ca.SX, list[ca.SX], ca.SX, ca.SX]:
+        """States of the readings, torques (m, 1) that still act, late outputs, and the estimate."""
+        states, m = self.states, self.states.m
+        end = states.n_reading + states.waiting * m
+        past = ca.vertsplit(z[states.n_reading : end, 0], m) if states.waiting else []
+        return z[: states.n_reading, 0], past, z[end : states.n_own, 0], z[states.n_own :, 0]
+
+    def _readings(self, plant: Plant, outer: Signals, own: ca.SX) -> tuple[Signals, ca.SX, ca.SX]:
+        """Signals of the law, its readings (p, 1), and their states at the next sample."""
+        states = self.states
+        if not (states.fitted and states.reads):
+            return outer, states.outputs(plant, outer.q, outer.v), ca.SX(0, 1)
+        p = len(states.fitted.readings)
+        outer = replace(outer, q=ca.SX.sym("y", p), v=ca.SX.sym("unused", p))
+        now = states.reads.read(outer.q, own, outer.numbers, rounded=self.rounded)
+        return outer, now.readings, now.after
+
+    def _law_rates(
+        self, z: ca.SX, tau: ca.SX, limited: ca.SX, rates: ca.SX, numbers: Mapping[str, ca.SX]
+    ) -> ca.SX:
+        """Rates of the states of the law inside: those of integrals within the torque limits."""
+        n_i = self.inner.n_integral
+        if not n_i:
+            return rates
+        sizes, tracking = (n_i, self.inner.n_state - n_i), numbers.get("tracking", ca.SX(0, 1))
+        integrated = integral_rates(z, tau, rates, limited, sizes, tracking)
+        return ca.vertcat(integrated, rates[n_i:, 0])
+
+
+def _as_it_is(value: ca.SX) -> ca.SX:
+    return value
+
+
+def _states_read(
+    plant: Plant, states: ObservedStates, y: ca.SX, outer: Signals
+) -> dict[int, ca.SX]:
+    """Coordinates that are read, by their row: what an integral sums."""
+    if states.fitted is not None:
+        encoders = states.fitted.at("encoder")
+        return {plant.coordinates.index(place): y[k] for place, k in encoders.items()}
+    C = states.observer.readings.C[:, : plant.n]
+    return {int(row): outer.q[int(row)] for row in np.flatnonzero(C.any(axis=0))}
