@@ -290,4 +290,4 @@ def test_the_estimate_starts_at_rest_off_by_the_error_asked_for(make):
 def test_the_assumption_names_instruments_and_that_there_is_no_noise(make):
     words = " ".join(observed(make, make["single"]()).assumptions)
     assert "encoders, tachometers, strain gauges" in words
-    assert "without noise" in words
+    assert "runs have no noise" in words
