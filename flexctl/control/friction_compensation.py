@@ -1,4 +1,4 @@
-"""Compensation of friction: the torque that the joints need to rub along the desired motion."""
+"""Compensation of friction: that of the desired rates is fed forward."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits and steps of the actuators: what becomes of a law's output; what is held at rest."""
+"""Limits and steps of the actuators: the torques that act, and those that hold at rest."""
 
 from __future__ import annotations
 

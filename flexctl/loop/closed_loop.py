@@ -256,8 +256,8 @@ class ClosedLoop(Summary):
         shapes = (_kept_shapes(self.shape_error),) if self.shape_error else ()
         when = () if self.prescribed else (sampling,)
         fed = loop.design.friction_compensation is not None
-        rubs = friction_assumptions(self.truth, loop.reference.final, compensated=fed)
-        return (*loop.assumptions, *measured, *when, *rubs, *where, *shapes)
+        friction = friction_assumptions(self.truth, loop.reference.final, compensated=fed)
+        return (*loop.assumptions, *measured, *when, *friction, *where, *shapes)
 
     @cached_property
     def reference(self) -> ca.Function:

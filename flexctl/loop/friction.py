@@ -19,7 +19,7 @@ def friction_assumptions(
 
     `compensated` says that the controller knows friction where it feeds it forward.
     """
-    if not (truth.friction and truth.arm.rubs):
+    if not (truth.friction and truth.arm.has_friction):
         return ()
     linear = "; linear results keep viscous friction" if truth.arm.dry_joints else ""
     dry = " and leave dry friction out" if truth.arm.dry_joints else ""

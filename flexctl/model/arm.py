@@ -53,7 +53,7 @@ class Arm(FileRecord):
         return tuple(j for j, link in enumerate(self.links) if link.flexible_joint)
 
     @property
-    def rubs(self) -> bool:
+    def has_friction(self) -> bool:
         """Whether any joint has friction."""
         return any(link.friction for link in self.links)
 

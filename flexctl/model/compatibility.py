@@ -40,7 +40,7 @@ def _faults(arm: Arm, design: Design) -> Faults:
         if len(gain) not in (1, joints):
             yield f"gains.{key}", one_or_each, gain
     yield from _instrument_faults(arm, design)
-    if design.friction_compensation and not arm.rubs:
+    if design.friction_compensation and not arm.has_friction:
         expected = f"no such table, as no joint of {arm.name} has friction"
         yield "friction_compensation", expected, design.friction_compensation.table()
     cascade = design.cascade.model_dump(exclude_none=True) if design.cascade else {}

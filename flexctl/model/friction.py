@@ -1,4 +1,4 @@
-"""Schema of the friction of a joint: the force that opposes its rate, and what it cannot be."""
+"""Schema of the friction of a joint: the force that opposes its rate, and refusals."""
 
 from __future__ import annotations
 

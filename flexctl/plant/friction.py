@@ -23,7 +23,7 @@ from flexctl.model import Friction
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Rubbing:
+class _JointFriction:
     """Friction `data` on the coordinate `row`, whose rate times `ratio` is that of its side."""
 
     row: int
@@ -36,7 +36,7 @@ class _Rubbing:
         return ca.SX(self.ratio**2 * self.data.viscous)
 
     @property
-    def rubs(self) -> bool:
+    def has_dry(self) -> bool:
         """Whether there is friction at rest."""
         static = 0.0 if self.data.static is None else self.data.static
         return present(self.data.coulomb, static)
@@ -89,12 +89,12 @@ class JointFriction:
     v: ca.SX
 
     @cached_property
-    def _rubbing(self) -> list[_Rubbing]:
+    def _of_joints(self) -> list[_JointFriction]:
         found = []
         for j, body in enumerate(self.bodies):
             if (data := body.numbers.friction) is not None:
                 row = self.drives[j] if data.side == "motor" else j
-                found.append(_Rubbing(row=row, data=data, ratio=body.link.friction_ratio))
+                found.append(_JointFriction(row=row, data=data, ratio=body.link.friction_ratio))
         return found
 
     @cached_property
@@ -102,7 +102,7 @@ class JointFriction:
         """Viscous part D_f (n, n), diagonal."""
         n = self.v.numel()
         D = ca.SX(n, n)
-        for own in self._rubbing:
+        for own in self._of_joints:
             D[own.row, own.row] = own.viscous
         return ca.sparsify(D)
 
@@ -110,8 +110,8 @@ class JointFriction:
     def dry(self) -> ca.SX:
         """The rest (n, 1), zero at rest."""
         force = ca.SX(self.v.numel(), 1)
-        for own in self._rubbing:
-            if own.data.model == "smoothed" and own.rubs:
+        for own in self._of_joints:
+            if own.data.model == "smoothed" and own.has_dry:
                 force[own.row] = own.dry(self.v[own.row])
         return force
 
@@ -128,7 +128,7 @@ class JointFriction:
     def bristles(self, before: ca.SX, c: ca.SX) -> Bristles:
         """Return the bristles whose states w (k, 1) solve w = before + c w'."""
         n = self.v.numel()
-        bristled = [own for own in self._rubbing if own.data.model == "lugre"]
+        bristled = [own for own in self._of_joints if own.data.model == "lugre"]
         parts, force = [], ca.SX(n, 1)
         power = energy = ca.SX(0)
         for k, own in enumerate(bristled):
@@ -149,8 +149,8 @@ class JointFriction:
         )
 
     @cached_property
-    def _by_events(self) -> list[_Rubbing]:
-        return [own for own in self._rubbing if own.data.model == "events"]
+    def _by_events(self) -> list[_JointFriction]:
+        return [own for own in self._of_joints if own.data.model == "events"]
 
     @property
     def n_sticking(self) -> int:

@@ -276,13 +276,15 @@ class Plant(Summary):
             [(k, b.planes, b.mixes) for b, k in zip(self.bodies, links, strict=True)]
         )
         arm = own.arm.model_dump_json(exclude=_WORDS)
-        rubs = "" if self.friction or not self.arm.rubs else " without friction"
-        return f"{source_digest()} {self.engine} {arm} {self.basis!r} {bodies}{wrong}{free}{rubs}"
+        without = "" if self.friction or not self.arm.has_friction else " without friction"
+        return (
+            f"{source_digest()} {self.engine} {arm} {self.basis!r} {bodies}{wrong}{free}{without}"
+        )
 
     @property
     def without_friction(self) -> Plant:
         """The same without the friction of its joints, as controllers are designed on."""
-        if not (self.friction and self.arm.rubs):
+        if not (self.friction and self.arm.has_friction):
             return self
         return replace(self, friction=False)
 

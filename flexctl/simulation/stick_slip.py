@@ -1,6 +1,6 @@
 """Runs whose joints slip and stick: friction without smoothing, from one event to the next.
 
-Every joint that rubs slips in one direction or sticks. A slipping one feels g(v) against its
+Every joint with dry friction slips one way or sticks. A slipping one feels g(v) against its
 direction until its rate is zero; a sticking one does not move while the force lambda that holds it
 is below F_s. Where rates are zero the accelerations minimise
 

@@ -168,8 +168,8 @@ class FrictionVerdict(Summary):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Rubbing:
-    """Joints that rub: rows of q, and on these the steepest fall and F_c, F_s by each of them."""
+class _DryJoints:
+    """Joints with dry friction: rows of q, and by each of these the steepest fall, F_c and F_s."""
 
     rows: tuple[int, ...]
     fall: Array
@@ -183,18 +183,18 @@ def judge_friction(loop: ClosedLoop, linear: LinearLoop) -> FrictionVerdict | No
     joints = loop.truth.arm.dry_joints if loop.truth.friction else ()
     if not joints:
         return None
-    rubbing = _rubbing(loop, joints)
-    dampers = [_judge(linear, rubbing, k, joint) for k, joint in enumerate(joints)]
+    dry = _dry_joints(loop, joints)
+    dampers = [_judge(linear, dry, k, joint) for k, joint in enumerate(joints)]
     if len(joints) > 1:
-        dampers.append(_judge(linear, rubbing, None, None))
+        dampers.append(_judge(linear, dry, None, None))
     integral = _integrates(loop, linear)
     return FrictionVerdict(
         dampers=tuple(dampers),
-        sticking_offset=None if integral else _sticking_offset(loop, linear, rubbing),
+        sticking_offset=None if integral else _sticking_offset(loop, linear, dry),
         hunts=integral and any(own.breaks_away for own in dampers),
         integral=integral,
         creeps=any(_model(loop, joint) != "events" for joint in joints),
-        rings=_Damped(loop=linear, rows=rubbing.rows, size=rubbing.coulomb).rings,
+        rings=_Damped(loop=linear, rows=dry.rows, size=dry.coulomb).rings,
     )
 
 
@@ -203,13 +203,13 @@ def _model(loop: ClosedLoop, joint: int) -> str:
     return (loop.truth.arm.links[joint].friction or Friction()).model
 
 
-def _rubbing(loop: ClosedLoop, joints: Sequence[int]) -> _Rubbing:
+def _dry_joints(loop: ClosedLoop, joints: Sequence[int]) -> _DryJoints:
     truth = loop.truth
     frictions = [truth.arm.links[j].friction or Friction() for j in joints]
     ratio = np.array([truth.arm.links[j].friction_ratio for j in joints])
     sides = zip(joints, frictions, strict=True)
     falls = [steepest_fall(friction) for friction in frictions]
-    return _Rubbing(
+    return _DryJoints(
         rows=tuple(truth.drives[j] if own.side == "motor" else j for j, own in sides),
         fall=ratio**2 * np.array(falls),
         coulomb=ratio * np.array([own.coulomb for own in frictions]),
@@ -226,17 +226,17 @@ def steepest_fall(friction: Friction) -> float:
     return float(np.sqrt(2 / np.e) * drop / friction.stribeck_velocity)
 
 
-def _judge(linear: LinearLoop, rubbing: _Rubbing, k: int | None, joint: int | None) -> JointDamper:
-    """Judge the loop with a damper at the k-th joint that rubs, or with all dampers (None)."""
+def _judge(linear: LinearLoop, dry: _DryJoints, k: int | None, joint: int | None) -> JointDamper:
+    """Judge the loop with a damper at the k-th dry joint, or with all dampers (None)."""
     if k is not None:
-        rows, size, force = [rubbing.rows[k]], np.ones(1), float(rubbing.coulomb[k])
-        least = -float(rubbing.fall[k])
+        rows, size, force = [dry.rows[k]], np.ones(1), float(dry.coulomb[k])
+        least = -float(dry.fall[k])
     else:
-        rows, size, force = list(rubbing.rows), rubbing.coulomb, 1.0
+        rows, size, force = list(dry.rows), dry.coulomb, 1.0
         with np.errstate(divide="ignore", invalid="ignore"):
-            slopes = np.where(rubbing.fall > 0, rubbing.fall / size, 0.0)
+            slopes = np.where(dry.fall > 0, dry.fall / size, 0.0)
         least = -float(slopes[np.isfinite(slopes)].max(initial=0.0))
-    slide = set(rubbing.slide if k is None else rubbing.slide[k : k + 1])
+    slide = set(dry.slide if k is None else dry.slide[k : k + 1])
     damped = _Damped(loop=linear, rows=tuple(rows), size=size)
     ranges = [
         UnstableDampers(low=low, high=high, frequency=w, amplitude=_amplitude(force, low, w))
@@ -419,7 +419,7 @@ def _integrates(loop: ClosedLoop, linear: LinearLoop) -> bool:
     return bool(values.min() <= _SETTLED * max(values.max(), 1.0))
 
 
-def _sticking_offset(loop: ClosedLoop, linear: LinearLoop, rubbing: _Rubbing) -> float:
+def _sticking_offset(loop: ClosedLoop, linear: LinearLoop, dry: _DryJoints) -> float:
     """Largest distance [m] of the tip from its reference where friction may hold the arm.
 
     At rest friction forces f with |f_j| <= F_s,j are in balance with the static stiffness of the
@@ -437,14 +437,14 @@ def _sticking_offset(loop: ClosedLoop, linear: LinearLoop, rubbing: _Rubbing) ->
     balanced = J / np.sqrt(rows[:, None] * columns)
     if np.linalg.svd(balanced, compute_uv=False)[-1] <= _SINGULAR:
         return np.inf
-    forces = np.zeros((n + n_z, len(rubbing.rows)))
-    forces[rubbing.rows, range(len(rubbing.rows))] = rubbing.breakaway
+    forces = np.zeros((n + n_z, len(dry.rows)))
+    forces[dry.rows, range(len(dry.rows))] = dry.breakaway
     moved = np.linalg.solve(J, forces)[:n]
     G = plant.outputs[m : m + 3, :n] @ moved
     at_rest = np.zeros(3)
     if rest is not None:
         at_rest = loop.truth.tip(rest.q) - loop.truth.tip(rest.reference)
-    corners = np.array(list(itertools.product((-1.0, 1.0), repeat=len(rubbing.rows))))
+    corners = np.array(list(itertools.product((-1.0, 1.0), repeat=len(dry.rows))))
     return float(np.linalg.norm(at_rest + corners @ G.T, axis=1).max())
 
 

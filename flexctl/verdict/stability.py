@@ -68,7 +68,7 @@ class Stability(Summary):
 
     @property
     def spills_over(self) -> bool:
-        """Whether it is so because of what the design plant leaves out of the same arm."""
+        """Whether this is so on the same arm: what the design plant leaves out is the cause."""
         return self.stable_by_design and self.same_arm
 
     @property

@@ -125,7 +125,7 @@ def sampled_covariance(A: Array, G: Array, T: float) -> Array:
 
 
 def noise_levels(loop: ClosedLoop, linear: LinearLoop) -> NoiseLevels | None:
-    """Find what the noise of a design's observer does to its loop about an equilibrium.
+    """Find the rms of tip and torques under the noise that a design states, at rest.
 
     None without an observer, and where the file gives no densities: the filter's own are then
     ratios. Raises ComputationError as `stationary_noise`.

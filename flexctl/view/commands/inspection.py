@@ -70,8 +70,8 @@ def _table(answer: Mapping[str, Any]) -> RenderableType:
     frequencies = [_frequencies(name, list(values)) for name, values in _frequency_rows(answer)]
     table = plain_table("Natural frequencies", "", "rad/s", "Hz", rows=frequencies)
     motors = [_motors(answer["motors"])] if "motors" in answer else []
-    rubs = [_friction(answer["friction"])] if "friction" in answer else []
-    return Group(facts, *springs, *motors, *rubs, table, *notes(answer["assumptions"]))
+    friction = [_friction(answer["friction"])] if "friction" in answer else []
+    return Group(facts, *springs, *motors, *friction, table, *notes(answer["assumptions"]))
 
 
 def _frequencies(name: str, values: list[float]) -> tuple[str, str, str]:

@@ -184,7 +184,7 @@ def _table(answer: Mapping[str, Any], arm: Arm, sprung: Sequence[str]) -> Render
 
 
 def _drift(drift: Sequence[float], units: Sequence[str]) -> str:
-    """Say how far what follows a motion exactly is off it."""
+    """Say how far a run deviates from its prescribed motion."""
     errors = zip(drift, units, strict=True)
     return "; off the motion by " + ", ".join(f"{error:.1g} {unit}" for error, unit in errors)
 

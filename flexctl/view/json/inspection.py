@@ -63,7 +63,7 @@ def inspection_json(inspection: Inspection) -> dict[str, Any]:
         "tip": plant.tip(q),
         "mass": float(links + plant.arm.payload.mass),
         **({"flexible_joints": _flexible_joints(plant.arm)} if plant.rotors else {}),
-        **({"friction": _friction(plant.arm)} if plant.arm.rubs else {}),
+        **({"friction": _friction(plant.arm)} if plant.arm.has_friction else {}),
         **({"motors": motors} if (motors := _motors(plant.arm)) else {}),
         "backend": backend(),
     }
