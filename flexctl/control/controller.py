@@ -72,7 +72,7 @@ class Controller(Summary):
     observer
         The observer with its evidence; None where the state is measured.
     fitted
-        Instruments that the law reads in samples; None where what it measures is ideal.
+        Instruments that the law reads; None where it measures the state or its ideal instruments.
     external
         Properties of an external law; None for a law of this library.
     unlimited

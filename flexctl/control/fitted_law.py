@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 
 from flexctl.checks import Array
+from flexctl.control.continuous_readings import direct_continuous_law
 from flexctl.control.laws import LawParts, Recipe
 from flexctl.control.observer import Observer, design_observer, observed_law
 from flexctl.control.observer_based_law import (
@@ -32,7 +33,7 @@ from flexctl.control.sampled_observer import (
     design_sampled_observer,
 )
 from flexctl.control.saturation import torque_limits
-from flexctl.control.sensors import assemble_instruments
+from flexctl.control.sensors import Instruments, assemble_instruments
 from flexctl.errors import InputError
 from flexctl.model import Design, ObserverChoice, Unquoted, refuse
 from flexctl.plant import Plant
@@ -54,7 +55,7 @@ class FittedLaw:
     observer
         The observer that gives it the state; None without one.
     fitted
-        Instruments that it reads in samples; None where what it measures is ideal.
+        Instruments that it reads; None where it measures the state or its ideal instruments.
     """
 
     parts: LawParts
@@ -82,12 +83,7 @@ def fit_law(plant: Plant, design: Design, reference: ReferenceMotion, parts: Law
         readings = _ideal_readings(plant, design, reference)
         observer = design_sampled_observer(plant.nominal, design, reference, readings)
         return _observed(plant, design, parts, observer, None)
-    observer, limits = design_observer(plant.nominal, design, reference), torque_limits(plant.arm)
-    unlimited = None
-    if np.isfinite(limits).any():
-        unlimited = observed_law(plant, parts, observer, np.full(plant.m, np.inf))
-    observed = observed_law(plant, parts, observer, limits, design.loop.tracking_time)
-    return FittedLaw(parts=observed, unlimited=unlimited, observer=observer)
+    return _observed_continuously(plant, design, reference, parts, None)
 
 
 def _instrumented(
@@ -103,14 +99,42 @@ def _instrumented(
     collocated = needs[0] | needs[1] <= drives
     if design.observer is None and (collocated or not lacking):
         _require_fitting(design, fitted, needs, lacking)
+        if not design.loop.sample_time:
+            return FittedLaw(parts=direct_continuous_law(plant, parts, fitted), fitted=fitted)
         unlimited = None
         if any(one.resolution for one in fitted.readings):
             unlimited = direct_law(plant, parts, fitted, rounded=False)
         read = direct_law(plant, parts, fitted, rounded=True)
         return FittedLaw(parts=read, unlimited=unlimited, fitted=fitted)
-    readings = _late_readings(plant, design, reference, fitted)
+    _require_weighable(design, fitted)
+    if not design.loop.sample_time:
+        return _observed_continuously(plant, design, reference, parts, fitted)
+    readings = _late_readings(plant, reference, fitted)
     observer = design_sampled_observer(plant.nominal, design, reference, readings)
     return _observed(plant, design, parts, observer, fitted)
+
+
+def _observed_continuously(
+    plant: Plant,
+    design: Design,
+    reference: ReferenceMotion,
+    parts: LawParts,
+    fitted: Instrumentation | None,
+) -> FittedLaw:
+    nominal, kinds = plant.nominal, design.ideal_instruments
+    if fitted:
+        read = _continuous_readings(nominal, reference, fitted)
+        kinds = tuple(dict.fromkeys(one.kind for one in fitted.readings))
+    else:
+        read = _ideal_instruments(nominal, design, reference)
+    observer = design_observer(nominal, design, reference, read, kinds)
+    limits, winding = torque_limits(plant.arm), design.loop.tracking_time
+    unlimited = None
+    if np.isfinite(limits).any():
+        none = np.full(plant.m, np.inf)
+        unlimited = observed_law(plant, parts, observer, none, fitted=fitted)
+    observed = observed_law(plant, parts, observer, limits, winding, fitted)
+    return FittedLaw(parts=observed, unlimited=unlimited, observer=observer, fitted=fitted)
 
 
 def _observed(
@@ -196,18 +220,34 @@ def _not_needed(design: Design, name: str) -> InputError:
     return refuse(design.label, "instruments", expected=expected, got=Unquoted("one"))
 
 
-def _late_readings(
-    plant: Plant, design: Design, reference: ReferenceMotion, fitted: Instrumentation
-) -> LateReadings:
-    """Linear readings at the final pose, for an observer; refuse those that it cannot weigh."""
+def _require_weighable(design: Design, fitted: Instrumentation) -> None:
+    """Refuse instruments that an observer cannot weigh, or does not need."""
     if fitted.differences:
         expected = "no difference, as there is an observer, which estimates rates"
         raise refuse(design.label, "instruments", expected=expected, got=Unquoted("one"))
+    sampled = bool(design.loop.sample_time)
+    what, none = ("noise or a resolution", "neither") if sampled else ("noise", "none")
     for one in fitted.readings:
-        if not one.variance:
-            expected = f"noise or a resolution above 0 of the {one.name}, by which an observer "
-            expected += "weighs readings"
-            raise refuse(design.label, "instruments", expected=expected, got=Unquoted("neither"))
+        if not (one.variance or one.density):
+            expected = f"{what} above 0 of the {one.name}, by which an observer weighs readings"
+            raise refuse(design.label, "instruments", expected=expected, got=Unquoted(none))
+
+
+def _continuous_readings(
+    plant: Plant, reference: ReferenceMotion, fitted: Instrumentation
+) -> Instruments:
+    """Linear readings at the final pose, for a continuous observer."""
+    return Instruments(
+        names=fitted.names,
+        C=_slopes(plant, fitted, reference.final),
+        V=np.diag([one.density**2 for one in fitted.readings]),
+    )
+
+
+def _late_readings(
+    plant: Plant, reference: ReferenceMotion, fitted: Instrumentation
+) -> LateReadings:
+    """Linear readings at the final pose, for a sampled observer."""
     return LateReadings(
         names=fitted.names,
         kinds=tuple(dict.fromkeys(one.kind for one in fitted.readings)),
@@ -229,14 +269,18 @@ def _slopes(plant: Plant, fitted: Instrumentation, joints: Array) -> Array:
 
 def _ideal_readings(plant: Plant, design: Design, reference: ReferenceMotion) -> LateReadings:
     """Ideal instruments, read at the samples: white noise of intensity V has the variance V/T."""
-    choice = design.observer or ObserverChoice()
-    gauges = design.loop.strain_gauges
-    kinds = design.ideal_instruments
-    read = assemble_instruments(plant.nominal, kinds, choice.noise, reference.final, gauges)
+    read = _ideal_instruments(plant.nominal, design, reference)
     return LateReadings(
         names=read.names,
-        kinds=kinds,
+        kinds=design.ideal_instruments,
         C=read.C,
         variance=read.V / design.loop.sample_time,
         late=(0,) * len(read.names),
     )
+
+
+def _ideal_instruments(plant: Plant, design: Design, reference: ReferenceMotion) -> Instruments:
+    """Ideal instruments of a design plant, with the noise that the observer's table states."""
+    noise, gauges = (design.observer or ObserverChoice()).noise, design.loop.strain_gauges
+    kinds = design.ideal_instruments
+    return assemble_instruments(plant, kinds, noise, reference.final, gauges)

@@ -12,9 +12,10 @@ from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.control.laws import LawParts, Recipe, Signals, constant, law_function, law_key
 from flexctl.control.lqr import design_lqr, modal_scaling
+from flexctl.control.readings import Instrumentation, readings_at
 from flexctl.control.reference import ReferenceMotion
 from flexctl.control.saturation import integral_rates, limit_torque
-from flexctl.control.sensors import Instruments, assemble_instruments
+from flexctl.control.sensors import Instruments
 from flexctl.errors import DesignError
 from flexctl.model import Design, Noise, ObserverChoice
 from flexctl.plant import LinearPlant, Plant, find_equilibrium, linearise
@@ -25,7 +26,9 @@ SLOWEST = 1.0  # rad/s: scale of rigid motions
 
 @dataclass(frozen=True, kw_only=True)
 class Observer:
-    """[q^; v^]' = [v^; a(q^, v^, tau)] + L (y - C [q^; v^]) on a design plant with n coordinates.
+    """[q^; v^]' = [v^; a(q^, v^, tau)] + L (y - h(q^, v^)) on a design plant with n coordinates.
+
+    h are the readings, C [q; v] of ideal instruments; C is their slope at the final pose.
 
     a is the forward dynamics of the design plant: an extended Kalman filter with the steady-state
     gain of the linear one at the final pose. The `covariance` P of the estimation error solves
@@ -33,19 +36,13 @@ class Observer:
     A given gain has none.
     """
 
-    instruments: Instruments  # what is measured: the p readings y
+    instruments: Instruments  # the p readings y, linear at the final pose
     gain: Array  # L (2n, p)
     covariance: Array | None  # P (2n, 2n); None where the gain is given
     poles: ComplexArray  # eigenvalues of A - L C at the final pose [rad/s], (2n,)
     residual: float | None  # of the Riccati equation, relative; see `StateFeedback`
     start: Array  # initial estimate (2n,): equilibrium, with the design's `start_error`
     kinds: tuple[str, ...]  # of instruments
-
-    @property
-    def measured(self) -> tuple[int, ...]:
-        """Rows of q (.,) that are read directly."""
-        n = len(self.gain) // 2
-        return tuple(int(row) for row in np.flatnonzero(self.instruments.C[:, :n].any(axis=0)))
 
     @property
     def reads_gauges(self) -> bool:
@@ -69,10 +66,17 @@ class Observer:
 _Found = tuple[Array, ComplexArray, Array | None, float | None]  # L, poles, P, residual
 
 
-def design_observer(plant: Plant, design: Design, reference: ReferenceMotion) -> Observer:
+def design_observer(
+    plant: Plant,
+    design: Design,
+    reference: ReferenceMotion,
+    read: Instruments,
+    kinds: tuple[str, ...],
+) -> Observer:
     """Make the observer of a design file for its plant: the steady Kalman filter at the final pose.
 
-    A gain that the file gives takes the place of the filter's, whatever its poles.
+    `read` are its readings of these `kinds`, linear at the final pose. A gain that the file gives
+    takes the place of the filter's, whatever its poles.
 
     Raises
     ------
@@ -83,11 +87,9 @@ def design_observer(plant: Plant, design: Design, reference: ReferenceMotion) ->
         When a given gain does not fit the plant and its readings.
     """
     choice = design.observer or ObserverChoice()
-    final, gauges = reference.final, design.loop.strain_gauges
-    read = assemble_instruments(plant, design.ideal_instruments, choice.noise, final, gauges)
-    linear = linearise(plant, plant.straight(final))
+    linear = linearise(plant, plant.straight(reference.final))
     if choice.gain is None:
-        L, poles, P, residual = _kalman_gain(plant, linear, choice, read)
+        L, poles, P, residual = _kalman_gain(plant, linear, design, read)
     else:
         name = f"{design.label}: observer.gain"
         L, poles, P, residual = _given_gain(name, linear, choice.gain, read)
@@ -98,7 +100,7 @@ def design_observer(plant: Plant, design: Design, reference: ReferenceMotion) ->
         poles=poles,
         residual=residual,
         start=start_of_estimate(plant, choice, reference),
-        kinds=design.ideal_instruments,
+        kinds=kinds,
     )
 
 
@@ -110,19 +112,19 @@ def _given_gain(name: str, linear: LinearPlant, gain: ArrayLike, read: Instrumen
     return L, poles.astype(complex), None, None
 
 
-def _kalman_gain(
-    plant: Plant, linear: LinearPlant, choice: ObserverChoice, read: Instruments
-) -> _Found:
+def _kalman_gain(plant: Plant, linear: LinearPlant, design: Design, read: Instruments) -> _Found:
     """Solve for the steady Kalman filter of readings at the final pose, of the linear plant there.
 
     The disturbances and noise of intensity V of the readings give P from the Riccati equation of
     `Observer.covariance`, dual to that of the LQR, and L = P C'V^-1. Source: [AndersonMoore90].
     """
+    choice = design.observer or ObserverChoice()
     T, inverse = modal_scaling(linear.M, linear.K, SLOWEST)
     A, B = inverse @ linear.A_state @ T, inverse @ disturbance(plant, linear, choice.noise)
     whiten = np.linalg.inv(np.linalg.cholesky(read.V))  # readings scaled to noise of intensity 1
     C, Q = whiten @ read.C @ T, B @ B.T
-    otherwise = "is unobservable with loop.measures; add an instrument that shows it"
+    source = "the instruments" if design.instruments else "loop.measures"
+    otherwise = f"is unobservable with {source}; add an instrument that shows it"
     require_seen(A, C, linear, T, otherwise)
     otherwise = "none of the disturbances excites it; add damping or tip noise"
     require_seen(A.T, B.T, linear, T, otherwise)  # or its estimate would never be corrected
@@ -195,19 +197,21 @@ def observed_law(
     observer: Observer,
     limit: Array,
     tracking_time: float | None = None,
+    fitted: Instrumentation | None = None,
 ) -> LawParts:
     """Make the law that feeds back the estimate: its state is [integrals; own states; q^; v^].
 
-    Of a law that is no recipe the observer is one.
+    Of a law that is no recipe the observer is one. With `fitted` instruments the measured signals
+    are their readings (p,), else the state, of which ideal instruments read C [q; v].
 
     The estimator uses the limited torque (`limit`, (m,)), not the commanded one. The integral uses
     measured positions where there are any, else estimated ones: model errors then cause no offset
     in them. It stops for joints whose torque is at its limit, or follows it (`tracking_time` [s]
-    of back-calculation). Own states of the law follow the
-    estimate.
+    of back-calculation). Own states of the law follow the estimate.
     """
     n, n_own, own, C = plant.n, len(parts.own_states), parts.law, observer.instruments.C
-    n_i = parts.n_state - n_own
+    n_i, measured = parts.n_state - n_own, _measured(plant, C, fitted)
+    read = [(one.kind, one.place, one.xi) for one in fitted.readings] if fitted else C.tolist()
     finite, bounds = np.isfinite(limit), {"L": observer.gain, "limit": limit[np.isfinite(limit)]}
     if finite.any() and n_i and tracking_time is not None:
         bounds["tracking"] = np.array([tracking_time])
@@ -229,25 +233,30 @@ def observed_law(
 
         tau, followed = law(q_hat)
         limited = limit_torque(tau, finite, x["limit"])
-        seen = ca.SX(q_hat)
-        for row in observer.measured:
-            seen[row] = signals.q[row]
+        outer, seen = replace(signals, z=z), ca.SX(q_hat)
+        if fitted:
+            p = len(fitted.readings)
+            outer = replace(outer, q=ca.SX.sym("y", p), v=ca.SX.sym("unused", p))
+            error = outer.q - readings_at(plant, fitted.readings, q_hat, v_hat)
+        else:
+            error = constant(C) @ (ca.vertcat(outer.q, outer.v) - estimate)
+        for row, k in measured.items():
+            seen[row] = outer.q[k]
         _, summed = law(seen)
         a = plant.casadi_functions["forward_dynamics"](q_hat, v_hat, limited, *plant.free_input)
-        error = constant(C) @ (ca.vertcat(signals.q, signals.v) - estimate)
         moved = ca.vertcat(v_hat, a) + x["L"] @ error
         sizes, tracking = (n_i, n_own), x.get("tracking", ca.SX(0, 1))
         rates = ca.vertcat(summed[:n_i, 0], followed[n_i:, 0])
         integrated = integral_rates(inner_z, tau, rates, limited, sizes, tracking) if n_i else ()
         z_rate = ca.vertcat(integrated, followed[n_i:, 0], moved)
-        return law_function(replace(signals, z=z).inputs, limited, z_rate)
+        return law_function(outer.inputs, limited, z_rate)
 
     recipe = Recipe(
         write=write,
         numbers={**(own.numbers if isinstance(own, Recipe) else {}), **bounds},
         integral=bool(n_i),
         n_own=n_own,
-        structure=(law_key(own, plant), finite.tolist(), C.tolist(), observer.measured),
+        structure=(law_key(own, plant), finite.tolist(), read, measured),
     )
     return replace(
         parts,
@@ -255,3 +264,10 @@ def observed_law(
         n_state=parts.n_state + 2 * n,
         assumptions=(*parts.assumptions, observer.assumption),
     )
+
+
+def _measured(plant: Plant, C: Array, fitted: Instrumentation | None) -> dict[int, int]:
+    """Rows of q that are read directly, with their numbers among the measured positions."""
+    if fitted:
+        return {plant.coordinates.index(place): k for place, k in fitted.at("encoder").items()}
+    return {int(row): int(row) for row in np.flatnonzero(C[:, : plant.n].any(axis=0))}

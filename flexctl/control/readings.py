@@ -18,10 +18,11 @@ from flexctl.plant import Plant
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """One reading of an instrument at a joint or a line, as a sampled law gets it.
+    """One reading of an instrument at a joint or a line, as a law gets it.
 
-    It is that of `late` samples of the law before, with noise of standard `deviation` [unit],
-    rounded to a multiple of `resolution` [unit]; 0: not rounded.
+    Its noise has the amplitude `density` [unit/sqrt(Hz)]. A sampled law gets that of `late` samples
+    before, with noise of standard `deviation` [unit], rounded to a multiple of `resolution` [unit];
+    0: not rounded. A continuous law gets it at once, and without noise.
     """
 
     kind: str
@@ -31,9 +32,11 @@ class Reading:
     resolution: float
     xi: float | None = None  # of a line
     unit: str = ""
+    density: float = 0.0
 
     def __post_init__(self) -> None:
         checks.not_negative("deviation", self.deviation)
+        checks.not_negative("density", self.density)
         checks.not_negative("resolution", self.resolution)
 
     @property
@@ -44,7 +47,7 @@ class Reading:
 
     @property
     def variance(self) -> float:
-        """Variance [square of the unit] of noise and rounding: an error uniform in a step."""
+        """Variance [unit^2] of a sample's noise and rounding: an error uniform in a step."""
         return self.deviation**2 + self.resolution**2 / 12
 
 
@@ -59,7 +62,10 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class Instrumentation:
-    """All that a sampled law reads: p readings and the differences that are formed of them."""
+    """All that a law reads: p readings and the differences that are formed of them.
+
+    `sample_time` [s] is 0 for a continuous law.
+    """
 
     readings: tuple[Reading, ...]
     differences: tuple[Difference, ...]
@@ -72,7 +78,7 @@ class Instrumentation:
 
     @property
     def noisy(self) -> tuple[int, ...]:
-        """Numbers of the readings that have noise."""
+        """Numbers of the readings that have noise in runs."""
         return tuple(k for k, one in enumerate(self.readings) if one.deviation)
 
     @property
@@ -117,7 +123,7 @@ def places_without_encoder(plant: Plant, design: Design) -> list[str]:
 def collocated_instruments(plant: Plant, design: Design) -> tuple[InstrumentChoice, ...]:
     """Those instruments of a design that give a joint PD loop what it reads; none if they cannot.
 
-    Where no rate of a drive is read, the difference of its encoder is formed.
+    Where no rate of a drive is read, a sampled law forms the difference of its encoder.
     """
     drives = {plant.coordinates[row] for row in plant.drives}
     kinds = ("encoder", "tachometer", "difference")
@@ -132,19 +138,23 @@ def collocated_instruments(plant: Plant, design: Design) -> tuple[InstrumentChoi
     rates = {place for one in own if one.kind != "encoder" for place in _places(plant, one)}
     for joint, row in zip(plant.joints, plant.drives, strict=True):
         if plant.coordinates[row] not in rates:
+            if not design.loop.sample_time:
+                return ()
             own.append(InstrumentChoice(kind="difference", joint=joint))
     return tuple(own)
 
 
 def _reading(plant: Plant, choice: InstrumentChoice, place: str, T: float) -> Reading:
+    deviation = choice.noise / np.sqrt(choice.period(T)) if T else 0.0
     return Reading(
         kind=choice.kind,
         place=place,
         late=choice.late(T),
-        deviation=choice.noise / np.sqrt(choice.period(T)),
+        deviation=deviation,
         resolution=choice.resolution,
         xi=choice.xi,
         unit=_unit(plant, choice.kind, place),
+        density=choice.noise,
     )
 
 

@@ -69,7 +69,7 @@ def direct_law(
     def write(plant: Plant, signals: Signals) -> ca.Function:
         x, z, y = signals.numbers, signals.z, ca.SX.sym("y", p)
         now = reads.read(y, z[n_z:, 0], x, rounded=rounded)
-        tau, rate = inner.call(plant, signals, z[:n_z, 0], *_placed(plant, fitted, now))
+        tau, rate = inner.call(plant, signals, z[:n_z, 0], *placed(plant, fitted, now))
         own = (now.after - z[n_z:, 0]) / x["period"]
         outer = replace(signals, q=y, v=ca.SX.sym("unused", p))
         return law_function(outer.inputs, tau, ca.vertcat(rate, own))
@@ -89,7 +89,7 @@ def direct_law(
     )
 
 
-def _placed(plant: Plant, fitted: Instrumentation, now: ReadNow) -> tuple[ca.SX, ca.SX]:
+def placed(plant: Plant, fitted: Instrumentation, now: ReadNow) -> tuple[ca.SX, ca.SX]:
     """Coordinates and rates (n, 1) as far as instruments give them; zero elsewhere."""
     q, v = ca.SX.zeros(plant.n), ca.SX.zeros(plant.n)
     for place, k in fitted.at("encoder").items():

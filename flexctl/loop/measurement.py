@@ -181,7 +181,8 @@ def measure_instruments(
 def describe_instruments(fitted: Instrumentation) -> str:
     """Describe the readings that a law gets, in a sentence."""
     rates = [_differenced(one) for one in fitted.differences]
-    return "the controller reads " + "; ".join([*map(_described, fitted.readings), *rates])
+    told = "the controller reads " + "; ".join([*map(_described, fitted.readings), *rates])
+    return told + ("; runs are without noise" if any(map(_left_out, fitted.readings)) else "")
 
 
 def _differenced(one: Difference) -> str:
@@ -189,9 +190,16 @@ def _differenced(one: Difference) -> str:
     return f"the difference of {one.place}" + (f" filtered by {T:.3g} s" if T else "")
 
 
+def _left_out(one: Reading) -> bool:
+    """Whether runs leave out the noise of a reading, as those of continuous laws do."""
+    return bool(one.density) and not one.deviation
+
+
 def _described(one: Reading) -> str:
     steps = f" in steps of {one.resolution:.3g} {one.unit}" if one.resolution else ""
     noise = f" with noise of {one.deviation:.3g} {one.unit} rms" if one.deviation else ""
+    if _left_out(one):
+        noise = f" with noise of {one.density:.3g} {one.unit}/sqrt(Hz)"
     late = f", {one.late} sample{'s' * (one.late != 1)} late" if one.late else ""
     return f"the {one.name}{steps}{noise}{late}"
 

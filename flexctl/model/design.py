@@ -289,8 +289,8 @@ class Design(FileRecord):
     state_space, options
         Further parts of the law; None, or empty, where it has none.
     instruments
-        What a sampled law reads, with resolution, noise and delay; empty where `loop.measures` says
-        what it measures.
+        What the law reads, with noise and, if it is sampled, resolution and delay; empty where
+        `loop.measures` says what it measures.
     filters
         Filters in series between the law and the limits of its torques, the first one first.
     loop
@@ -485,13 +485,13 @@ class Design(FileRecord):
 
     def _instrument_faults(self) -> Faults:
         if self.instruments:
-            yield from self._sampled_instrument_faults()
+            yield from self._real_instrument_faults()
         elif self.ideal_instruments:
             yield from self._ideal_instrument_faults()
         elif self.observer is not None:
             yield "observer", 'no such table, as loop.measures is "state"', self.observer.table()
 
-    def _sampled_instrument_faults(self) -> Faults:
+    def _real_instrument_faults(self) -> Faults:
         """Yield what does not go with [[instruments]], and what does not fit together in them."""
         if self.method in _WITHOUT_INSTRUMENTS:
             expected = f"no such table, as method {self.method} {_WITHOUT_OBSERVER[self.method]}"
@@ -500,8 +500,6 @@ class Design(FileRecord):
             if key in self.loop.model_fields_set:
                 expected = "no such key beside instruments, which say what is measured"
                 yield f"loop.{key}", expected, getattr(self.loop, key)
-        if not self.loop.sample_time:
-            yield "loop.sample_time", "more than 0, as instruments are read in samples", 0
         noise = (self.observer or ObserverChoice()).noise.table()
         for name in INSTRUMENTS:
             if name in noise:

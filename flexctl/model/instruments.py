@@ -1,4 +1,4 @@
-"""Schema of [[instruments]] in designs/*.toml: what a sampled law reads, and how well."""
+"""Schema of [[instruments]] in designs/*.toml: what a law reads, and how well."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ class InstrumentChoice(Record):
     Encoders read positions, tachometers rates [rad or m, per s] on the motor's or the link's
     `side`; of rigid joints both are the same. Angles of a motor are those behind its gear. A
     difference is v_k = a v_(k-1) + (1 - a) (y_k - y_(k-1)) / T of the encoder on its side, with a =
-    exp(-T / `time_constant`), 0 by default. Gauges read the curvature of a line at `xi` = x/l
+    exp(-T / `time_constant`), 0 by default; of a continuous law v = (y - w) / `time_constant`, w' =
+    v. Gauges read the curvature of a line at `xi` = x/l
     [1/m], deflections its deflection there [m]. Torques are those of the spring of a flexible joint
     [N m or N].
 
     `resolution` [unit of the reading] is the step to which a reading is rounded; 0: none. `noise`
     is its amplitude density [unit / sqrt(Hz)]: a sample of period T has the variance noise^2 / T.
     `sample_time` [s] is 0 where readings are taken when the law is sampled. A reading is there
-    `delay` [s] after it was taken.
+    `delay` [s] after it was taken. A continuous law has readings without steps, periods and delays;
+    their noise is known to its Kalman filter alone.
     """
 
     kind: InstrumentKind
@@ -73,6 +75,8 @@ class InstrumentChoice(Record):
 
     def late(self, of_law: float) -> int:
         """Return by how many samples of the law a reading is late: its delay, rounded up."""
+        if not of_law:
+            return 0
         if _divides(of_law, self.delay):
             return round(self.delay / of_law)
         return int(self.delay / of_law) + 1
@@ -81,8 +85,21 @@ class InstrumentChoice(Record):
 def instrument_faults(instruments: Sequence[InstrumentChoice], sample_time: float) -> Faults:
     """Yield what does not fit together, key from the design on, expected and given value."""
     for k, one in enumerate(instruments):
-        yield from _time_faults(one, f"instruments[{k + 1}]", sample_time)
+        key = f"instruments[{k + 1}]"
+        timed = _time_faults(one, key, sample_time) if sample_time else _continuous_faults(one, key)
+        yield from timed
     yield from _double_faults(instruments)
+
+
+def _continuous_faults(one: InstrumentChoice, key: str) -> Faults:
+    """Yield what readings of a continuous law cannot have."""
+    for name in ("resolution", "sample_time", "delay"):
+        if value := getattr(one, name):
+            expected = f"0, as the law is continuous (with a loop.sample_time it may have a {name})"
+            yield f"{key}.{name}", expected, value
+    if one.kind == "difference" and not one.time_constant:
+        expected = "more than 0 [s], as the law is continuous (without it, a loop.sample_time)"
+        yield f"{key}.time_constant", expected, one.time_constant
 
 
 def _time_faults(one: InstrumentChoice, key: str, T: float) -> Faults:

@@ -374,7 +374,8 @@ def _sampling_rate(loop: ClosedLoop, final: LinearLoop) -> float | None:
             "a law discretised by Tustin's rule becomes another one where it is sampled at another "
             "rate"
         )
-    law_at = resampled(final, controller) if controller.fitted and own else None
+    sampled = controller.fitted and controller.sample_time
+    law_at = resampled(final, controller) if sampled and own else None
     return smallest_sampling_rate(final, own_states=own, law_at=law_at)
 
 

@@ -144,7 +144,7 @@ def noise_levels(loop: ClosedLoop, linear: LinearLoop) -> NoiseLevels | None:
 def observer_noise(loop: ClosedLoop, linear: LinearLoop) -> NoiseInputs | None:
     """Noise that a design with an observer or with instruments states; None where it states none.
 
-    Instruments of a sampled law have their own noise, with that of rounding; disturbances of the
+    Instruments have their own noise, of a sampled law with that of rounding; disturbances of the
     arm are those that the observer's table states.
 
     An integral of measured positions takes the noise of the first instrument that reads them.
@@ -174,15 +174,16 @@ def observer_noise(loop: ClosedLoop, linear: LinearLoop) -> NoiseInputs | None:
 
 
 def _instrument_noise(loop: ClosedLoop, linear: LinearLoop) -> NoiseInputs | None:
-    """Noise of the readings that a sampled law gets, and what its observer states of the arm."""
+    """Noise of the readings that a law gets, and what its observer states of the arm."""
     fitted, choice = loop.controller.fitted, loop.controller.design.observer
     stated = loop.controller.observer and choice and "noise" in choice.model_fields_set
     process = np.zeros((linear.feedback.shape[1], 0))
     if stated and choice:
         process = disturbance(loop.truth, linear.plant, choice.noise)
-    variance = {one.name: one.variance for one in fitted.readings} if fitted else {}
-    read, T = linear.signals, linear.sample_time or 0.0
-    V = np.diag([T * variance.get(name, 0.0) for name in read.names])
+    read, T = linear.signals, linear.sample_time
+    readings = fitted.readings if fitted else ()
+    intensity = {one.name: T * one.variance if T else one.density**2 for one in readings}
+    V = np.diag([intensity.get(name, 0.0) for name in read.names])
     if not V.any() and not process.size:
         return None
     rounded = any(one.resolution for one in fitted.readings) if fitted else False

@@ -220,6 +220,7 @@ def test_json_and_words_name_the_readings(make):
             "late": 1,
             "deviation": pytest.approx(1e-5 / np.sqrt(T)),
             "resolution": 1e-4,
+            "density": 1e-5,
         }
     ]
     assert told["differences"] == [{"place": "joint1", "time_constant": 0.0}]

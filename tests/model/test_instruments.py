@@ -60,7 +60,6 @@ def test_a_faulty_instrument_is_refused_in_one_line(write, instrument, message):
     [
         (LOOP + 'measures = "state"', "loop.measures: expected no such key beside instruments, "),
         (LOOP + "strain_gauges = [0.1]", "loop.strain_gauges: expected no such key beside instru"),
-        ("", "loop.sample_time: expected more than 0, as instruments are read in samples, got 0"),
         (
             "[observer]\nnoise = { encoder = 1e-4 }\n" + LOOP,
             "observer.noise.encoder: expected no such key beside instruments, which have their ow",
@@ -70,6 +69,25 @@ def test_a_faulty_instrument_is_refused_in_one_line(write, instrument, message):
 )
 def test_what_does_not_go_with_instruments_is_refused(write, more, message):
     assert refusal(write, START + ENCODER + more).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("resolution", 1e-3), ("delay", 1e-3), ("sample_time", 1e-3)]
+)
+def test_readings_of_a_continuous_law_are_ideal_but_for_noise(write, key, value):
+    text = START + ENCODER + f"noise = 1e-5\n{key} = {value}\n"
+    assert refusal(write, text) == (
+        f"instruments[1].{key}: expected 0, as the law is continuous (with a loop.sample_time it "
+        f"may have a {key}), got {value}"
+    )
+
+
+def test_a_difference_of_a_continuous_law_needs_its_filter(write):
+    text = START + ENCODER + '[[instruments]]\nkind = "difference"\n'
+    assert refusal(write, text) == (
+        "instruments[2].time_constant: expected more than 0 [s], as the law is continuous (without "
+        "it, a loop.sample_time), got 0.0"
+    )
 
 
 @pytest.mark.parametrize("method", ["feedforward", "torque"])
