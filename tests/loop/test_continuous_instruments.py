@@ -6,7 +6,7 @@ import pytest
 import scipy.linalg
 
 import flexctl
-from flexctl.control.controller import design_controller
+from flexctl.control import design_controller
 from flexctl.control.observer import disturbance
 from flexctl.errors import InputError
 from flexctl.loop.closed_loop import close_around, close_loop
