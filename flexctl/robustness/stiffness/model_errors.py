@@ -98,8 +98,9 @@ def pull_out(
 class RestingLaw:
     """J of the law of a loop linearised about rest, the arm held where it rests without error.
 
-    Under gravity integral action compensates the change of the holding torque by an error. The arm
-    rests as in `linear`; by default at the reference, as `equilibrium_at_reference` finds it.
+    Under gravity integral action compensates the change of the holding torque by an error, unless
+    an observer reads the torques of springs: errors then move its estimate. The arm rests as in
+    `linear`; by default at the reference, as `equilibrium_at_reference` finds it.
     """
 
     def __init__(
@@ -116,6 +117,8 @@ class RestingLaw:
         self.parts = len(loop.controller.plant.stiffness_parts)
         self._jacobian = _jacobian_of(loop.controller.without_limits.function)
         self._inside = np.zeros(0)  # values of what an expanded law has as states in addition
+        fitted = loop.controller.fitted if loop.controller.observer else None
+        self._moves = fitted is not None and fitted.reads_torques
         self._seen = loop.measurement.read(self._rest.q, np.zeros(loop.truth.n))[0]
 
     def __call__(self, errors: ArrayLike) -> Array:
@@ -124,7 +127,9 @@ class RestingLaw:
         The integrals hold the arm under them at its equilibrium without error.
         """
         loop = self._loop.under_errors(*np.atleast_1d(errors))
-        rest = set_integrals(loop, self._rest, self._second_loop_weight)
+        rest = self._rest
+        if not self._moves:
+            rest = set_integrals(loop, rest, self._second_loop_weight)
         numbers = loop.controller.without_limits.numbers
         z = np.concatenate([rest.z, self._inside])
         at = [self._second_loop_weight, z, rest.desired, self._seen]
