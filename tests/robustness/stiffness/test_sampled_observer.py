@@ -97,3 +97,20 @@ def test_an_observer_of_a_springs_torque_is_followed_under_gravity(make, period)
 
     assert growth(0.0) < 0
     assert growth(0.999 * found) < 0 < growth(1.001 * found)
+
+
+def test_integrals_hold_nothing_where_an_estimate_moves(make):
+    # two joints, whose inertia depends on the pose: held by integrals, no form would be found
+    earth = (0.0, -9.81, 0.0)
+    links = [dict(link) for link in make["two-link"](earth, EI=40.0).table()["link"]]
+    links[1]["flexible_joint"] = ROTOR | {"stiffness": 300.0}
+    arm = make["arm"](links, earth, {"mass": 0.1})
+    own = [{"kind": "encoder", "noise": 1e-4}, {"kind": "torque", "noise": 1e-3}]
+    design = make["design"](
+        [-1.0, 0.4], [-0.6, 0.8], "computed-torque", instruments=own, observer={},
+        loop={"sample_time": T}, gains={"Gp": [100.0], "Gv": [16.0], "Gi": [20.0]},
+    )  # fmt: skip
+    basis = BasisChoice(kind="modes", order=1)
+    controller = design_controller(arm, design, basis, parameters=(STIFFNESS_ERROR,))
+    loop = close_around(controller, controller.plant.nominal)
+    assert loop_at(loop, loop.controller.reference.final, 0.0).moves
