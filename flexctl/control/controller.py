@@ -28,6 +28,7 @@ from flexctl.control.laws import (
 )
 from flexctl.control.lqr import GivenFeedback, StateFeedback
 from flexctl.control.observer import Observer
+from flexctl.control.observer_based_law import ObservedStates
 from flexctl.control.readings import Instrumentation
 from flexctl.control.reference import ReferenceMotion
 from flexctl.control.sampled_observer import SampledObserver
@@ -256,6 +257,19 @@ class Controller(Summary):
     def n_estimated(self) -> int:
         """Number of coordinates that an observer estimates, with their rates: n or 0."""
         return self.plant.n if self.observer else 0
+
+    @property
+    def n_waiting(self) -> int:
+        """Number of own states, the last ones, that a sampled observer has beside its estimate.
+
+        Readings, torques and outputs that wait, and noise.
+        """
+        if not isinstance(self.observer, SampledObserver):
+            return 0
+        states = ObservedStates(
+            observer=self.observer, fitted=self.fitted, delay=self.delay, m=self.plant.m
+        )
+        return states.n_own
 
     @property
     def n_integral(self) -> int:

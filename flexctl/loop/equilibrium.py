@@ -178,12 +178,13 @@ def set_integrals(loop: ClosedLoop, rest: Equilibrium, second_loop_weight: float
     """Set the integrals of a law so that it holds the arm at the equilibrium of a similar loop.
 
     A law is affine in its integrals and in its own states, which come to rest, so that one step
-    gives them; without integrals, or without gravity, nothing changes.
+    gives them; without integrals, or without gravity, nothing changes. What a sampled observer
+    expects stays, as its estimate does.
     """
     own = loop.controller.n_integral
     if not own or not any(loop.truth.arm.gravity):
         return rest
-    end = own + loop.controller.n_own
+    end = own + loop.controller.n_own - loop.controller.n_waiting
     arguments = law_arguments(loop, rest.q, rest.z, rest.desired, second_loop_weight)
     tau, rate = loop.controller.without_limits.evaluate("law", *arguments)
     _, L, _, F = law_jacobians(loop, rest.q, rest.z, rest.desired, second_loop_weight)

@@ -10,11 +10,12 @@ from flexctl.control import design_controller
 from flexctl.control.observer import disturbance
 from flexctl.errors import InputError
 from flexctl.loop.closed_loop import close_around, close_loop
-from flexctl.loop.linear import linearise, linearise_loop
+from flexctl.loop.linear import linearise, linearise_loop, sampled_loop
 from flexctl.model.record import BasisChoice
 from flexctl.plant.linearisation import linearise as linearise_plant
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict.evaluation import evaluate
+from flexctl.verdict.partial_verdicts import linear_poses_metrics
 from flexctl.verdict.stationary_noise import noise_levels
 
 ROTOR = {"rotor_inertia": 0.05, "stiffness": 60.0, "damping": 0.01}
@@ -209,3 +210,18 @@ def test_readings_without_noise_are_refused_by_a_continuous_observer(make):
     expected = "instruments: expected noise above 0 of the encoder of rotor1, by which an observer"
     with pytest.raises(InputError, match=expected):
         closed(make, "joint", [{"kind": "encoder"}], observer={})
+
+
+@pytest.mark.parametrize("tau", [0.02, 2e-3])
+def test_partial_verdicts_have_the_same_smallest_sampling_rate(make, tau):
+    instruments = [ENCODER, {"kind": "difference", "time_constant": tau}]
+    loop = closed(make, "joint", instruments, order=2)
+    key = "margins.min_sampling_rate"
+    (found,) = linear_poses_metrics(loop, [key]).values()
+    assert found is not None
+    linear = linearise(loop)
+    slower, faster = (
+        np.abs(np.linalg.eigvals(sampled_loop(linear, T))).max()
+        for T in (1.01 / found, 0.99 / found)
+    )
+    assert faster < 1 < slower

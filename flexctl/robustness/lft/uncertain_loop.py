@@ -85,6 +85,8 @@ class UncertainLoop:
         Names of x (N,).
     sample_time
         Sample time [s]; None for a continuous loop.
+    approximate
+        Whether it is only near the loop that is meant: its bounds prove nothing of that one.
 
     Raises
     ------
@@ -99,6 +101,7 @@ class UncertainLoop:
     parameters: tuple[Parameter, ...]
     states: tuple[str, ...]
     sample_time: float | None = None
+    approximate: bool = False
 
     def __post_init__(self) -> None:
         """Check sizes."""

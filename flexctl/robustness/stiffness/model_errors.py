@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import casadi as ca
 import numpy as np
-import scipy.linalg
 from numpy.typing import ArrayLike
 
 from flexctl.checks import Array
@@ -30,7 +29,7 @@ from flexctl.loop import (
     sampled_loop,
     set_integrals,
 )
-from flexctl.plant import Evaluator, LinearPlant, Plant
+from flexctl.plant import Evaluator, Plant
 from flexctl.robustness.certificates.one_error import OneErrorLoop
 from flexctl.robustness.lft import (
     ControllerLFT,
@@ -40,13 +39,12 @@ from flexctl.robustness.lft import (
     UncertainLoop,
     bilinear,
     close_inside,
-    factor,
     factor_law,
 )
+from flexctl.robustness.stiffness.arm_errors import ArmError, add_arm_errors
+from flexctl.robustness.stiffness.sampled_arm_errors import add_sampled_arm_errors
 
-_NONE_LEFT = -1.0  # relative error: no payload or no damper; that of a stiffness is above it
-_NEGLIGIBLE = 1e-12  # of the largest eigenvalue: no damper
-_FEW_CHANNELS = 4  # of one error, which can be bounded together
+_NONE_LEFT = -1.0  # relative error of a stiffness, which is above it
 
 
 def all_together(plant: Plant) -> tuple[ErrorGroup, ...]:
@@ -74,10 +72,11 @@ def pull_out(
     second_loop_weight: float,
     groups: Sequence[ErrorGroup],
     linear: LinearLoop | None = None,
+    of_arm: Sequence[ArmError] = (),
 ) -> UncertainLoop:
     """Linearise a loop at rest with independent errors of groups of the law's stiffness pulled out.
 
-    `linear` is the loop there without errors, if it is known.
+    `linear` is the loop there without errors, if it is known; errors `of_arm` follow.
 
     Raises
     ------
@@ -93,14 +92,15 @@ def pull_out(
             "got an external one whose gains depend on what it measures"
         )
     law = RestingLaw(loop, joints, second_loop_weight, linear)
-    return pull_out_of(law, loop, linear or law.linear(), groups)
+    return pull_out_of(law, loop, linear or law.linear(), groups, of_arm)
 
 
 class RestingLaw:
     """J of the law of a loop linearised about rest, the arm held where it rests without error.
 
-    Under gravity integral action compensates the change of the holding torque by an error. The arm
-    rests as in `linear`; by default at the reference, as `equilibrium_at_reference` finds it.
+    Under gravity integral action compensates the change of the holding torque by an error, unless
+    an observer reads the torques of springs: errors then move its estimate. The arm rests as in
+    `linear`; by default at the reference, as `equilibrium_at_reference` finds it.
     """
 
     def __init__(
@@ -117,6 +117,8 @@ class RestingLaw:
         self.parts = len(loop.controller.plant.stiffness_parts)
         self._jacobian = _jacobian_of(loop.controller.without_limits.function)
         self._inside = np.zeros(0)  # values of what an expanded law has as states in addition
+        fitted = loop.controller.fitted if loop.controller.observer else None
+        self._moves = fitted is not None and fitted.reads_torques
         self._seen = loop.measurement.read(self._rest.q, np.zeros(loop.truth.n))[0]
 
     def __call__(self, errors: ArrayLike) -> Array:
@@ -125,7 +127,9 @@ class RestingLaw:
         The integrals hold the arm under them at its equilibrium without error.
         """
         loop = self._loop.under_errors(*np.atleast_1d(errors))
-        rest = set_integrals(loop, self._rest, self._second_loop_weight)
+        rest = self._rest
+        if not self._moves:
+            rest = set_integrals(loop, rest, self._second_loop_weight)
         numbers = loop.controller.without_limits.numbers
         z = np.concatenate([rest.z, self._inside])
         at = [self._second_loop_weight, z, rest.desired, self._seen]
@@ -191,7 +195,11 @@ def _jacobian_of(law: ca.Function) -> Evaluator:
 
 
 def pull_out_of(
-    law: Law, loop: ClosedLoop, linear: LinearLoop, groups: Sequence[ErrorGroup]
+    law: Law,
+    loop: ClosedLoop,
+    linear: LinearLoop,
+    groups: Sequence[ErrorGroup],
+    of_arm: Sequence[ArmError] = (),
 ) -> UncertainLoop:
     """Pull the errors out of a loop whose law has known derivatives: see `pull_out`.
 
@@ -209,11 +217,15 @@ def pull_out_of(
         )
         for group, size in zip(groups, form.sizes, strict=True)
     )
-    return _close(loop, linear, form, parameters)
+    return _close(loop, linear, form, parameters, of_arm)
 
 
 def _close(
-    loop: ClosedLoop, linear: LinearLoop, form: ControllerLFT, parameters: tuple[Parameter, ...]
+    loop: ClosedLoop,
+    linear: LinearLoop,
+    form: ControllerLFT,
+    parameters: tuple[Parameter, ...],
+    of_arm: Sequence[ArmError],
 ) -> UncertainLoop:
     """Close the loop: the law's form between the inputs of `_entrance` and the measurement."""
     by_state = loop.measurement.derivative(linear.plant.q0)
@@ -229,7 +241,12 @@ def _close(
         states=_states(loop, len(A)),
     )
     period = sampling_period(linear)
-    return uncertain if period is None else bilinear(uncertain, period)
+    if period is None:
+        return add_arm_errors(uncertain, linear.plant, of_arm) if of_arm else uncertain
+    if of_arm:
+        by_law = form.P[: linear.B.shape[1]]
+        uncertain = add_sampled_arm_errors(uncertain, linear, by_law, of_arm)
+    return bilinear(uncertain, period)
 
 
 def one_error_in_modes(
@@ -298,136 +315,3 @@ def _states(loop: ClosedLoop, size: int) -> tuple[str, ...]:
         kept += [f"estimate of {name}{rate}" for rate in ("", ".rate") for name in seen]
     late = [f"torque {k + 1}" for k in range(size - len(names) - len(kept))]
     return (*names, *kept, *late)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ArmError:
-    """Changes of M, D and K (n, n) of the linear arm by a relative error of 1, in their units.
-
-    `range` is the relative error [-] at delta = 1, `kind` the kind of physical quantity.
-    """
-
-    name: str
-    kind: str
-    M: Array
-    D: Array
-    K: Array
-    range: float = 1.0
-
-
-def payload_error(truth: Plant, plant: LinearPlant, size: float = 1.0) -> tuple[ArmError, ...]:
-    """Relative error of the payload, its mass and inertia; empty without a payload.
-
-    The arm stays in the equilibrium with the nominal payload, `plant.q0`; `size` [-] is the
-    relative error at delta = 1.
-    """
-    heavier, q = truth.loaded(2.0), plant.q0
-    M = heavier.mass_matrix(q) - truth.mass_matrix(q)
-    K = heavier.tangent_stiffness(q) - truth.tangent_stiffness(q)
-    if not M.any():
-        return ()
-    M, K = _clean(M, plant.M), _clean(K, plant.K)
-    return (ArmError(name="payload", kind="payload", M=M, D=0 * M, K=K, range=size),)
-
-
-def damping_errors(truth: Plant, plant: LinearPlant, size: float = 1.0) -> tuple[ArmError, ...]:
-    """Relative errors of the damping of each link and spring that has dampers."""
-    zero, errors = np.zeros_like(plant.D), []
-    for name, rows in _owners(truth).items():
-        D = np.zeros_like(plant.D)
-        D[np.ix_(rows, rows)] = plant.D[np.ix_(rows, rows)]
-        if D.any():
-            errors.append(
-                ArmError(name=f"damping of {name}", kind="damping", M=zero, D=D, K=zero, range=size)
-            )
-    return tuple(errors)
-
-
-def _owners(truth: Plant) -> dict[str, list[int]]:
-    """Rows of q of every damper: a link's elastic coordinates, a spring's rotor and joint."""
-    owners = {f"rotor{j + 1}": [j, truth.m + k] for k, j in enumerate(truth.arm.rotors)}
-    for row in range(truth.rigid, truth.n):
-        owners.setdefault(truth.coordinates[row].split(".")[0], []).append(row)
-    return owners
-
-
-def _clean(A: Array, by: Array) -> Array:
-    """Set entries of a difference (n, n) to zero that are round-off of terms as large as `by`."""
-    size = np.sqrt(np.abs(np.diag(by)))
-    return np.where(np.abs(A) > 1e-13 * np.outer(size, size), A, 0.0)
-
-
-def add_arm_errors(
-    loop: UncertainLoop, plant: LinearPlant, errors: Sequence[ArmError]
-) -> UncertainLoop:
-    """Add errors of the arm to a loop: M + delta M_e, D + delta D_e, K + delta K_e.
-
-    The accelerations follow from M a + D v + K q = B tau - delta (M_e a + D_e v + K_e q). The rank
-    of [M_e D_e K_e] = P Q is the number of channels of an error.
-
-    Raises
-    ------
-    InputError
-        When the law is sampled: the one-sample map depends on such errors in another form.
-    """
-    if loop.sample_time:
-        raise InputError("errors of the arm: expected a continuous law, got a sampled one")
-    alone = len(errors) == 1 and not len(loop.owner)
-    factors = [_factors(plant, error, alone=alone) for error in errors]
-    n, P = len(plant.M), np.hstack([P for P, _, _ in factors])
-    Q = np.vstack([error.range * Q for error, (_, Q, _) in zip(errors, factors, strict=True)])
-    own = np.zeros((loop.size, P.shape[1]))
-    own[n : 2 * n] = -np.linalg.solve(plant.M, P)
-    U = np.hstack([loop.U, own])
-    by_a, by_v, by_q = Q[:, :n], Q[:, n : 2 * n], Q[:, 2 * n :]
-    seen = by_a @ loop.A[n : 2 * n]  # a = A x + U w in the rows of the rates
-    seen[:, :n] += by_q
-    seen[:, n : 2 * n] += by_v
-    above = np.hstack([loop.D, np.zeros((len(loop.D), P.shape[1]))])
-    added = [
-        Parameter(
-            name=error.name,
-            size=len(Q),
-            lowest=_NONE_LEFT / error.range,
-            range=error.range,
-            separable=separable,
-            kind=error.kind,
-        )
-        for error, (_, Q, separable) in zip(errors, factors, strict=True)
-    ]
-    return replace(
-        loop,
-        U=U,
-        V=np.vstack([loop.V, seen]),
-        D=np.vstack([above, by_a @ U[n : 2 * n]]),
-        parameters=(*loop.parameters, *added),
-    )
-
-
-def _factors(plant: LinearPlant, error: ArmError, *, alone: bool) -> tuple[Array, Array, int]:
-    """P (n, r), Q (r, 3 n) of [M_e D_e K_e] = P Q, and the number of separable last channels.
-
-    An error of dampers alone has one channel per mode, D_e = sum_k d_k p_k p_k' with p_k = M phi_k:
-    unlike in other factorisations each channel is a damper itself, so that they are separable. The
-    weight of a payload acts along the links and gives all shapes geometric stiffness, so that K_e
-    has full rank under gravity. Beside other errors its springs k_k p_k p_k' are separable channels
-    too, after the few of its mass. An error that is `alone` has as few channels as possible.
-    """
-    if not error.M.any() and not error.K.any():
-        P, d = _modal(error.D, plant.M)
-        return P * d, np.hstack([0 * P.T, P.T, 0 * P.T]), len(d)
-    P, Q = factor(np.hstack([error.M, error.D, error.K]))
-    if alone or len(Q) <= _FEW_CHANNELS:
-        return P, Q, 0
-    P_M, Q_M = factor(error.M)
-    P_K, k = _modal(error.K, plant.M)
-    by_mass = np.hstack([Q_M, 0 * Q_M, 0 * Q_M])
-    by_spring = np.hstack([0 * P_K.T, 0 * P_K.T, P_K.T])
-    return np.hstack([P_M, P_K * k]), np.vstack([by_mass, by_spring]), len(k)
-
-
-def _modal(A: Array, M: Array) -> tuple[Array, Array]:
-    """P (n, r) and signs d (r,) of a symmetric A = P diag(d) P', by its modes with the mass M."""
-    values, Phi = scipy.linalg.eigh(A, M)
-    kept = np.abs(values) > _NEGLIGIBLE * np.abs(values).max()
-    return M @ Phi[:, kept] * np.sqrt(np.abs(values[kept])), np.sign(values[kept])

@@ -1,9 +1,10 @@
 """Independent errors of a closed loop at one pose: their form, and bounds of what is tolerated.
 
 Bounds of independent errors hold for the loop at the equilibrium without errors. Where the errors
-move it, under gravity without integral action, they are no proof. The loop is then followed along
-its equilibria for single errors, equal errors, corners of the box and the worst case, and a nearer
-loss of stability replaces the bounds.
+move it, under gravity without integral action, they are no proof, and neither are those of an
+approximate form of a sampled loop. The loop is then followed, along its equilibria, for single
+errors, equal errors, corners of the box and the worst case, and a nearer loss of stability replaces
+the bounds.
 """
 
 from __future__ import annotations
@@ -29,16 +30,9 @@ from flexctl.robustness.lft import (
     WorstCase,
     find_mu_bounds,
 )
+from flexctl.robustness.stiffness.arm_errors import ArmError, damping_errors, payload_error
 from flexctl.robustness.stiffness.followed_equilibria import FARTHEST, ErrorFamily
-from flexctl.robustness.stiffness.model_errors import (
-    ArmError,
-    add_arm_errors,
-    by_link,
-    by_mode,
-    damping_errors,
-    payload_error,
-    pull_out,
-)
+from flexctl.robustness.stiffness.model_errors import by_link, by_mode, pull_out
 from flexctl.robustness.stiffness.record import (
     IndependentErrorsAt,
     StabilityLimit,
@@ -82,7 +76,6 @@ def structured_loop(
         such damping or payload.
     """
     check_errors(errors)
-    uncertain = pull_out(closed, joints, second_loop_weight, _groups(closed, errors))
     linear = linearise_loop(closed, joints, second_loop_weight).plant
     own: list[ArmError] = []
     for kind, find in _OF_THE_ARM.items():
@@ -94,7 +87,7 @@ def structured_loop(
                     "one without"
                 )
             own += of_kind
-    return add_arm_errors(uncertain, linear, own) if own else uncertain
+    return pull_out(closed, joints, second_loop_weight, _groups(closed, errors), of_arm=own)
 
 
 def _groups(closed: ClosedLoop, errors: Mapping[str, float]) -> tuple[ErrorGroup, ...]:
@@ -172,14 +165,15 @@ def _bounds(
 ) -> tuple[MuBounds, StabilityLimit | None]:
     """Bounds of the errors, and the stability limit that was found by continuation, if any."""
     loop = errors.loop
-    if not errors.moves():
+    moves = errors.moves()
+    if not (moves or loop.approximate):
         return find_mu_bounds(loop, prove=True, deadline=deadline, say=say), None
     bounds = _NOT_BOUNDED  # a single error is followed to its limit, without bounds
     if len(loop.parameters) > 1:  # no proof at an equilibrium that the errors move
         part = deadline.part(_BOUNDS_TIME)
         bounds = find_mu_bounds(loop, prove=False, deadline=part, say=say)
-    say("the equilibrium that they move")
-    return follow_errors(errors, bounds, deadline, reach)
+    say("the equilibrium that they move" if moves else "the loop itself")
+    return follow_errors(errors, bounds, deadline, reach, moves=moves)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,13 +239,18 @@ class IndependentErrors:
 
 
 def follow_errors(
-    errors: IndependentErrors, bounds: MuBounds, deadline: Deadline, reach: float = np.inf
+    errors: IndependentErrors,
+    bounds: MuBounds,
+    deadline: Deadline,
+    reach: float = np.inf,
+    *,
+    moves: bool = True,
 ) -> tuple[MuBounds, StabilityLimit | None]:
     """Correct bounds of independent errors by continuation of the equilibrium along rays.
 
     If the deadline passes before every single error was followed in both signs, nothing is
     guaranteed, as the bounds belong to an equilibrium that the loop does not keep. Errors beyond
-    `reach` [-] are not searched.
+    `reach` [-] are not searched; `moves` is whether they move the equilibrium.
 
     Returns
     -------
@@ -275,7 +274,7 @@ def follow_errors(
         not_proven=(),
         followed=True,
         stopped=stopped,
-        notes=(*bounds.notes, _note(tried, stopped=deadline.passed)),
+        notes=(*bounds.notes, _note(tried, stopped=deadline.passed, moves=moves)),
     )
     if limit is None:
         return replace(corrected, worst_case=None), None
@@ -311,14 +310,14 @@ def _nearest(
     return best, limit, at, tried
 
 
-def _note(tried: int, *, stopped: bool) -> str:
+def _note(tried: int, *, stopped: bool, moves: bool) -> str:
     """Sentence on the continuation, which replaces a proof."""
     rays = f"{tried} directions" if tried > 1 else f"{tried} direction"
     early = " until the time limit was reached" if stopped else ""
-    return (
-        f"these errors move the equilibrium: it was followed along {rays} of error{early}; between "
-        "these nothing is proven"
-    )
+    why = "these errors move the equilibrium: it"
+    if not moves:
+        why = "modes of the arm turn too far in a sample for bounds of such errors: the loop"
+    return f"{why} was followed along {rays} of error{early}; between these nothing is proven"
 
 
 def _corners(p: int) -> Iterator[Array]:

@@ -61,7 +61,7 @@ def measure_margin(options: MarginOptions, model: str, word: str) -> Result:
     judged, unknown = judged_on(options, arm, design), options.unknown_damping
     few = min(options.path, _N_POSES)
     case = Case.of(arm, design, n_path=few, unknown_damping=unknown, **judged)
-    _check_case(case, sizes)
+    _check_case(case)
     joints = read_joints(options.pose, arm)
     with progress() as say, named(options.stiffness):
         margin = stiffness_margin(
@@ -147,18 +147,12 @@ def named(path: Path | None) -> Iterator[None]:
         raise InputError(f"{path}: {error}") from error
 
 
-def _check_case(case: Case, errors: Mapping[str, float]) -> None:
-    """Refuse what has no margin, by its file: rigid arms, sampled laws with errors of the arm."""
-    arm, sampled = case.setup.design_arm, case.design.loop.sample_time
+def _check_case(case: Case) -> None:
+    """Refuse what has no margin, by its file: rigid arms."""
+    arm = case.setup.design_arm
     if not arm.rotors and not any(link.flexible for link in arm.links):
         with_stiffness = "an arm with a flexible link or joint, whose stiffness may be wrong"
         raise InputError(f"{arm.label}: margin: expected {with_stiffness}, got a rigid one")
-    of_the_arm = [kind for kind in errors if kind in ("damping", "payload")]
-    if sampled and of_the_arm:
-        raise InputError(
-            f"{case.design.label}: loop.sample_time: expected a continuous law with "
-            f"--errors {of_the_arm[0]}, got one sampled every {sampled:g} s"
-        )
 
 
 def read_joints(text: str, arm: Arm) -> dict[str, float]:

@@ -96,7 +96,7 @@ def bound_words(at: IndependentErrorsAt) -> str:
     proof = f"proven so far; {bounds.stopped}" if bounds.stopped else proof
     peak = f"; mu peak {bounds.mu_peak:.4g} {_at(bounds.frequency)}"
     if bounds.followed:
-        proof, peak = "by continuation of the equilibrium, not proven", ""
+        proof, peak = "by continuation, not proven", ""
     ranges = ", ".join(map(range_words, at.guaranteed))
     alone = [one.kind for one in at.guaranteed] == ["payload"]  # a single number
     tolerated = f"{ranges} is tolerated" if alone else f"all of {ranges} together are tolerated"

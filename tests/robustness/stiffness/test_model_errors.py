@@ -14,13 +14,13 @@ from flexctl.model.record import BasisChoice
 from flexctl.model.settings import with_options
 from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
+from flexctl.robustness.stiffness.arm_errors import payload_error
 from flexctl.robustness.stiffness.assumed_stiffness import judge_assumed
 from flexctl.robustness.stiffness.model_errors import (
     RestingLaw,
     all_together,
     by_link,
     by_mode,
-    payload_error,
     pull_out,
 )
 from flexctl.robustness.stiffness.pose_loop import loop_at
@@ -231,13 +231,6 @@ def test_errors_of_the_arm_are_those_of_another_arm(given, kind, law, error):
     assert {p.name for p in form.parameters} >= {"payload", "damping of link1", "damping of link2"}
     assert np.abs(form.matrix(delta) - expected).max() < 1e-10 * np.abs(expected).max()
     assert np.abs(form.A - expected).max() > 1e-4 * np.abs(expected).max()
-
-
-def test_errors_of_the_arm_are_refused_of_a_sampled_law(given):
-    loop = unknown_loop(*given("planar", "sampled"))
-
-    with pytest.raises(InputError, match="got a sampled one"):
-        structured_loop(loop, *final(loop), {"damping": 1.0})
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ import pytest
 
 from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_around
-from flexctl.loop.linear import linearise_loop, sampled_loop
+from flexctl.loop.equilibrium import find_loop_equilibrium
+from flexctl.loop.linear import linearise_at, linearise_loop, sampled_loop
 from flexctl.model.record import BasisChoice
 from flexctl.plant import STIFFNESS_ERROR
 from flexctl.robustness.stiffness.margin import stiffness_margin
 from flexctl.robustness.stiffness.model_errors import RestingLaw, all_together, by_mode
+from flexctl.robustness.stiffness.pose_loop import loop_at
 
 T = 2e-3
 ROTOR = {"rotor_inertia": 0.05, "stiffness": 60.0, "damping": 0.01}
@@ -69,3 +71,46 @@ def test_the_margin_is_where_a_multiplier_leaves_the_circle(make):
 
     assert largest(0.0) < 1
     assert largest(0.999 * found) < 1 < largest(1.001 * found)
+
+
+@pytest.mark.parametrize("period", [T, 0.0])
+def test_an_observer_of_a_springs_torque_is_followed_under_gravity(make, period):
+    # a torque that another stiffness does not explain moves the estimate, though integrals hold
+    arm = make["single"](flexible_joint=ROTOR | {"damping": 0.2}, damping=0.03)
+    arm = make["arm"](arm.table()["link"], (0.0, -9.81, 0.0), {"mass": 0.25})
+    own = [{"kind": "encoder", "noise": 1e-4}, {"kind": "torque", "noise": 1e-3}]
+    design = make["design"](
+        [0.0], [0.5], "computed-torque", instruments=own, observer={},
+        loop={"sample_time": period}, gains={"Gp": [60.0], "Gv": [14.0], "Gi": [20.0]},
+    )  # fmt: skip
+    basis = BasisChoice(kind="modes", order=1)
+    controller = design_controller(arm, design, basis, parameters=(STIFFNESS_ERROR,))
+    loop = close_around(controller, controller.plant.nominal)
+    at = loop_at(loop, np.array([0.5]), 0.0)
+    assert at.moves
+    found = at.interval.upper.alpha
+
+    def growth(alpha):
+        wrong = loop.under_errors(alpha)
+        rest = find_loop_equilibrium(wrong, np.array([0.5]), 0.0)
+        return linearise_at(wrong, rest, 0.0).poles.real.max()
+
+    assert growth(0.0) < 0
+    assert growth(0.999 * found) < 0 < growth(1.001 * found)
+
+
+def test_integrals_hold_nothing_where_an_estimate_moves(make):
+    # two joints, whose inertia depends on the pose: held by integrals, no form would be found
+    earth = (0.0, -9.81, 0.0)
+    links = [dict(link) for link in make["two-link"](earth, EI=40.0).table()["link"]]
+    links[1]["flexible_joint"] = ROTOR | {"stiffness": 300.0}
+    arm = make["arm"](links, earth, {"mass": 0.1})
+    own = [{"kind": "encoder", "noise": 1e-4}, {"kind": "torque", "noise": 1e-3}]
+    design = make["design"](
+        [-1.0, 0.4], [-0.6, 0.8], "computed-torque", instruments=own, observer={},
+        loop={"sample_time": T}, gains={"Gp": [100.0], "Gv": [16.0], "Gi": [20.0]},
+    )  # fmt: skip
+    basis = BasisChoice(kind="modes", order=1)
+    controller = design_controller(arm, design, basis, parameters=(STIFFNESS_ERROR,))
+    loop = close_around(controller, controller.plant.nominal)
+    assert loop_at(loop, loop.controller.reference.final, 0.0).moves
