@@ -23,6 +23,7 @@ from flexctl.control.readings import (
     Reading,
     fit_instruments,
     places_without_encoder,
+    read_twice,
     readings_at,
 )
 from flexctl.control.reference import ReferenceMotion
@@ -94,6 +95,9 @@ def _instrumented(
         expected = f"an encoder of {missing[0]}, whose difference is asked for"
         raise refuse(design.label, "instruments", expected=expected, got=Unquoted("none"))
     fitted, needs = fit_instruments(plant, design), _needs(plant, parts)
+    if name := read_twice(fitted):
+        expected = f"the {name} once"
+        raise refuse(design.label, "instruments", expected=expected, got=Unquoted("it twice"))
     lacking = list(_lacking(fitted, needs))
     drives = {plant.coordinates[row] for row in plant.drives}
     collocated = needs[0] | needs[1] <= drives

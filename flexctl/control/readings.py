@@ -12,7 +12,7 @@ from flexctl import checks
 from flexctl.beam import Shapes
 from flexctl.body import Body, free_length, spread
 from flexctl.checks import Array
-from flexctl.model import Design, InstrumentChoice
+from flexctl.model import Design, InstrumentChoice, Unquoted, refuse
 from flexctl.plant import Plant
 
 
@@ -92,11 +92,26 @@ class Instrumentation:
 
 
 def fit_instruments(plant: Plant, design: Design) -> Instrumentation:
-    """Fit a plant with the instruments of a design: of a joint or a line, or of each."""
+    """Fit a plant with the instruments of a design: of a joint or a line, or of each.
+
+    One of each joint leaves out what an instrument before it reads, such as the link's side of a
+    rigid joint, which is also the motor's. Raises InputError where nothing is left of one.
+    """
     T, readings = design.loop.sample_time, list[Reading]()
-    for choice in design.instruments:
+    for k, choice in enumerate(design.instruments):
         if choice.kind != "difference":
-            readings += [_reading(plant, choice, place, T) for place in _places(plant, choice)]
+            own = [_reading(plant, choice, place, T) for place in _places(plant, choice)]
+            known = {one.name for one in readings} if choice.of_each else set()
+            new = [one for one in own if one.name not in known]
+            if not new:
+                expected = "something that no instrument above reads"
+                raise refuse(
+                    design.label,
+                    f"instruments[{k + 1}]",
+                    expected=expected,
+                    got=Unquoted(f"a second {choice.kind} of the same"),
+                )
+            readings += new
     at = {one.place: k for k, one in enumerate(readings) if one.kind == "encoder"}
     differences = [
         Difference(place=place, of=at[place], time_constant=choice.time_constant)
@@ -106,6 +121,12 @@ def fit_instruments(plant: Plant, design: Design) -> Instrumentation:
         if place in at
     ]
     return Instrumentation(readings=tuple(readings), differences=tuple(differences), sample_time=T)
+
+
+def read_twice(fitted: Instrumentation) -> str | None:
+    """Name of a reading, or of a difference, that several instruments give; None without one."""
+    names = [*fitted.names, *(f"difference of {one.place}" for one in fitted.differences)]
+    return next((name for name in names if names.count(name) > 1), None)
 
 
 def places_without_encoder(plant: Plant, design: Design) -> list[str]:

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, Strict, model_valid
 
 from flexctl.errors import InputError
 from flexctl.model.filters import Filter
-from flexctl.model.instruments import InstrumentChoice, instrument_faults
+from flexctl.model.instruments import MOST_LATE, InstrumentChoice, instrument_faults
 from flexctl.model.law import (
     INSTRUMENTS,
     STATE,
@@ -239,6 +239,9 @@ class Loop(Record):
         for key in ("delay", "prewarp", "torque_resolution"):
             if getattr(self, key) and not self.sample_time:
                 yield "sample_time", f"more than 0, as there is a {key}", 0
+        if self.sample_time and self.delay > MOST_LATE * self.sample_time:
+            expected = f"at most {MOST_LATE * self.sample_time:g} ({MOST_LATE} samples)"
+            yield "delay", expected, self.delay
         if self.discretisation == "tustin" and not self.sample_time:
             yield "sample_time", 'more than 0, as discretisation is "tustin"', 0
         if self.prewarp is not None and self.discretisation != "tustin":

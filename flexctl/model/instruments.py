@@ -14,10 +14,13 @@ Side = Literal["motor", "link"]
 Along = Annotated[Number, Ge(0), Le(1)]
 _AT_LINES = ("gauge", "deflection")
 _WHOLE = 1e-9  # relative: periods this close are multiples of each other
+MOST_LATE = 200  # samples that a reading or a torque may wait: each is a state of the law
 
 
 class InstrumentChoice(Record):
     """An instrument, of one joint or line, or without `joint` or `line` one of each.
+
+    One of each leaves out what an instrument before it reads already.
 
     Encoders read positions, tachometers rates [rad or m, per s] on the motor's or the link's
     `side`; of rigid joints both are the same. Angles of a motor are those behind its gear. A
@@ -49,6 +52,11 @@ class InstrumentChoice(Record):
     def at_line(self) -> bool:
         """Whether it stands at a line, not at a joint."""
         return self.kind in _AT_LINES
+
+    @property
+    def of_each(self) -> bool:
+        """Whether it stands for one of each joint or line."""
+        return self.joint is None and self.line is None
 
     def _faults(self) -> Faults:
         for key in ("joint", "side") if self.at_line else ("line", "xi"):
@@ -104,6 +112,12 @@ def _continuous_faults(one: InstrumentChoice, key: str) -> Faults:
 
 def _time_faults(one: InstrumentChoice, key: str, T: float) -> Faults:
     own = one.sample_time
+    if one.delay > MOST_LATE * T:
+        yield (
+            f"{key}.delay",
+            f"at most {MOST_LATE * T:g} ({MOST_LATE} samples of the law)",
+            one.delay,
+        )
     if own and not _divides(own, T):
         expected = f"0, or {T:g} (loop.sample_time) or a whole fraction of it"
         yield f"{key}.sample_time", expected, own

@@ -150,3 +150,30 @@ def test_an_observed_law_corrects_acts_and_predicts(make, delay):
     np.testing.assert_allclose(after[0], y[0] + noise, atol=1e-12)
     np.testing.assert_allclose(after[2 : 2 + waiting], torques[:waiting], atol=1e-12)
     np.testing.assert_allclose(after[2 + waiting], x[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("again", [{}, {"side": "motor"}, {"side": "link"}])
+@pytest.mark.parametrize("kind", ["encoder", "difference"])
+def test_a_reading_that_two_instruments_give_is_refused(make, again, kind):
+    own = [ENCODER, DIFFERENCE, {"kind": kind, "joint": "joint1"} | again]
+    with pytest.raises(InputError, match=f"instruments: expected the {kind} of joint1 once, got"):
+        made(make, make["single"](), own)
+
+
+def test_one_of_each_joint_leaves_out_what_is_read_above(make):
+    # of a rigid joint both sides are the same
+    links = [dict(link) for link in make["two-link"]().table()["link"]]
+    links[1]["flexible_joint"] = ROTOR
+    finer = ENCODER | {"joint": "joint1", "noise": 1e-6}
+    own = [finer, ENCODER | {"noise": 1e-5}, ENCODER | {"side": "link", "noise": 1e-4}]
+    fitted = made(make, make["arm"](links), own, observer={}).fitted
+    found = {one.place: one.density for one in fitted.readings}
+    assert found == {"joint1": 1e-6, "rotor2": 1e-5, "joint2": 1e-4}
+    assert len(fitted.readings) == 3
+
+
+def test_an_instrument_that_is_left_out_altogether_is_refused(make):
+    own = [ENCODER | {"noise": 1e-5}, ENCODER | {"side": "motor", "noise": 1e-4}]
+    expected = r"instruments\[2\]: expected something that no instrument above reads, got a second"
+    with pytest.raises(InputError, match=expected):
+        made(make, make["single"](), own, observer={})

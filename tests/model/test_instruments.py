@@ -46,6 +46,7 @@ def refusal(write, text, check=False):
             'kind = "encoder"\nsample_time = 0.0005\ndelay = 0.0005',
             "delay: expected a multiple of 0.001 (loop.sample_time), as readings are taken more",
         ),
+        ('kind = "encoder"\ndelay = 0.201', "delay: expected at most 0.2 (200 samples of the law)"),
         ('kind = "encodr"', "kind: expected one of 'encoder', 'tachometer', 'difference', "),
         ('kind = "encoder"\nrange = 1.0', "range: expected a known key"),
     ],
