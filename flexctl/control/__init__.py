@@ -3,6 +3,7 @@
 from flexctl.control.controller import Controller
 from flexctl.control.controller_design import controller_at, design_controller, design_on
 from flexctl.control.gains import gains_used
+from flexctl.control.law_step import step_of_law
 from flexctl.control.laws import ExternalLaw, LawParts, Recipe, law_inputs, law_signals, share_law
 from flexctl.control.measured_signals import TIP, gauge_names, plain_name
 from flexctl.control.observer import disturbance
@@ -65,6 +66,7 @@ __all__ = [
     "separate_time_scales",
     "share_law",
     "slow_fast_map",
+    "step_of_law",
     "torque_limits",
     "without_limits",
     "wrap_controller",

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from flexctl import checks
 from flexctl.checks import Array
-from flexctl.control import Controller, share_law
+from flexctl.control import Controller, share_law, step_of_law
 from flexctl.errors import ComputationError, DesignError, FlexctlError, InputError, RunError
 from flexctl.loop import (
     ClosedLoop,
@@ -456,12 +456,13 @@ def _facts(loop: ClosedLoop) -> dict[str, Any]:
 def _count(controller: Controller) -> dict[str, int]:
     """Operations of a law, counted once for all numbers of which the same are 0, 1, -1, 2 or -2.
 
-    Folding such numbers saves an operation, folding others does not.
+    Folding such numbers saves an operation, folding others does not. Of a sampled law they are
+    those of a sample.
     """
-    numbers = np.abs(controller.numbers)
-    special = np.where(np.isin(numbers, (0.0, 1.0, 2.0)), controller.numbers, np.nan)
+    numbers = np.append(controller.numbers, controller.sample_time or 0.0)
+    special = np.where(np.isin(np.abs(numbers), (0.0, 1.0, 2.0)), numbers, np.nan)
     key = f"operations {special.tolist()} {controller.key}"
-    return dict(share_law(key, lambda: count_law(controller.law)))
+    return dict(share_law(key, lambda: count_law(step_of_law(controller))))
 
 
 def count_law(law: ca.Function) -> dict[str, int]:

@@ -314,7 +314,7 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
     "Cost of the law": {
         "multiplications, additions": (
             _Merit(_at("cost", _operations)),
-            "operations of one evaluation of the control law",
+            "operations of one evaluation of the control law, or of one sample of a sampled law",
         ),
     },
 }

@@ -129,6 +129,7 @@ def test_what_is_known_beforehand_is_that_of_the_design_the_truth_and_the_law():
         plant=SimpleNamespace(basis=own),
         law=ca.Function("law", [x, y], [x * y * (x + 1), ca.sin(x) * y - 3 + x]),
         numbers=np.zeros(0),
+        sample_time=None,
         key="a law of this test",
     )
     loop: Any = SimpleNamespace(

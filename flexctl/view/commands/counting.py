@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
-from flexctl.control import design_controller
+from flexctl.control import design_controller, step_of_law
 from flexctl.model import BasisChoice
 from flexctl.plant import (
     Operations,
@@ -40,7 +40,7 @@ def count_arm(options: CountOptions, model: str, design: str | None) -> Result:
     plant = assemble_plant(arm, basis, engine=options.engine, interpreted=True)
     functions = {name: plant.casadi_functions[name] for name in ROWS if name != "law"}
     if chosen:
-        functions["law"] = design_controller(arm, chosen, basis).law
+        functions["law"] = step_of_law(design_controller(arm, chosen, basis))
     counted = {name: count_operations(function) for name, function in functions.items()}
     once = {"mass_matrix": lower_triangle(functions["mass_matrix"])}  # of it each entry once
     trees = {name: count_written_out(function) for name, function in (functions | once).items()}
