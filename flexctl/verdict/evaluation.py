@@ -25,7 +25,6 @@ from flexctl.loop import (
     other_equilibrium,
     path_rests,
     require_loop,
-    resampled,
     why_it_leaves,
     why_not_held,
 )
@@ -51,7 +50,7 @@ from flexctl.verdict.performance import (
     judge_tracking,
     run_times,
 )
-from flexctl.verdict.sampling_rate import smallest_sampling_rate
+from flexctl.verdict.sampling_rate import law_sampling_rate
 from flexctl.verdict.stability import Stability, judge_stability
 from flexctl.verdict.stationary_noise import NoiseLevels, noise_levels
 
@@ -354,28 +353,11 @@ def _linear(
     return {
         "margins": final and get("margins", lambda: stability_margins(final)),
         "min_sampling_rate": final
-        and get("margins.min_sampling_rate", lambda: _sampling_rate(assessment.loop, final)),
+        and get("margins.min_sampling_rate", lambda: law_sampling_rate(assessment.loop, final)),
         "stiffness": assessment.stiffness(poses),
         "friction": final and get("friction", lambda: judge_friction(assessment.loop, final)),
         "noise": final and get("noise", lambda: noise_levels(assessment.loop, final)),
     }
-
-
-def _sampling_rate(loop: ClosedLoop, final: LinearLoop) -> float | None:
-    """Smallest sampling rate [Hz] of a law that can be sampled at any rate."""
-    if loop.controller.external and final.F.any():
-        raise ComputationError(
-            "a law with states of its own becomes another one where it is sampled at another rate"
-        )
-    controller = loop.controller
-    own = bool(controller.own_states) and controller.observer is None
-    if own and controller.design.loop.discretisation == "tustin":
-        raise ComputationError(
-            "a law discretised by Tustin's rule becomes another one where it is sampled at another "
-            "rate"
-        )
-    law_at = resampled(final, controller) if controller.fitted and own else None
-    return smallest_sampling_rate(final, own_states=own, law_at=law_at)
 
 
 @dataclass(frozen=True, kw_only=True)

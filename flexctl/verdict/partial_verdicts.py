@@ -13,7 +13,7 @@ from flexctl.verdict.friction import judge_friction
 from flexctl.verdict.margins import stability_margins
 from flexctl.verdict.named_metrics import Metric, metrics
 from flexctl.verdict.performance import find_no_rest, judge_effort, judge_residual, judge_tracking
-from flexctl.verdict.sampling_rate import smallest_sampling_rate
+from flexctl.verdict.sampling_rate import law_sampling_rate
 from flexctl.verdict.stability import judge_stability
 from flexctl.verdict.stationary_noise import noise_levels
 
@@ -42,7 +42,7 @@ def linear_poses_metrics(loop: ClosedLoop, keys: Sequence[str]) -> dict[str, Met
     poses = linear_poses(loop)
     parts: dict[str, Any] = {"stability": judge_stability(loop, poses, ())}
     if parts["stability"].stable is True:
-        parts |= _margins(poses, keys)
+        parts |= _margins(loop, poses, keys)
         if any(key.startswith("friction.") for key in keys):
             parts["friction"] = judge_friction(loop, poses.final)
         if any(key.startswith("noise.") for key in keys):
@@ -53,10 +53,10 @@ def linear_poses_metrics(loop: ClosedLoop, keys: Sequence[str]) -> dict[str, Met
     return {key: found[key] for key in keys}
 
 
-def _margins(poses: LinearPoses, keys: Sequence[str]) -> dict[str, Any]:
+def _margins(loop: ClosedLoop, poses: LinearPoses, keys: Sequence[str]) -> dict[str, Any]:
     parts = dict[str, Any]()
     if _RATE in keys:
-        parts["min_sampling_rate"] = smallest_sampling_rate(poses.final)
+        parts["min_sampling_rate"] = law_sampling_rate(loop, poses.final)
     if any(key.startswith("margins.") and key != _RATE for key in keys):
         parts["margins"] = stability_margins(poses.final)
     return parts

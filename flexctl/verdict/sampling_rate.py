@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.loop import LinearLoop, sampled_loops
+from flexctl.errors import ComputationError
+from flexctl.loop import ClosedLoop, LinearLoop, resampled, sampled_loops
 
 _Maps = Callable[[Array], Sequence[Array]]  # one-sample maps of a loop for periods (K,) [s]
 
@@ -17,6 +18,27 @@ _TELLING = 1e-9  # decay of the slowest pole over a sample that exceeds round-of
 _EXACT = 1e-5  # relative accuracy of the period
 _AT_ONCE = 16  # periods that are checked at once
 _FEIGNED = 0.02  # of one half: most that rounding may contribute to a proof by powers
+
+
+def law_sampling_rate(loop: ClosedLoop, final: LinearLoop) -> float | None:
+    """Smallest rate [Hz] at which the law of `loop` may be sampled; `final` is its linear loop.
+
+    See `smallest_sampling_rate`. Raises ComputationError where a law can not be sampled at any
+    rate.
+    """
+    controller = loop.controller
+    if controller.external and final.F.any():
+        raise ComputationError(
+            "a law with states of its own becomes another one where it is sampled at another rate"
+        )
+    own = bool(controller.own_states) and controller.observer is None
+    if own and controller.design.loop.discretisation == "tustin":
+        raise ComputationError(
+            "a law discretised by Tustin's rule becomes another one where it is sampled at another "
+            "rate"
+        )
+    law_at = resampled(final, controller) if controller.fitted and own else None
+    return smallest_sampling_rate(final, own_states=own, law_at=law_at)
 
 
 def smallest_sampling_rate(

@@ -196,7 +196,7 @@ def judged(monkeypatch):
             "judge_stiffness": TOLERANCE,
         }
         names = ["judge_tracking", "judge_residual", "judge_effort", "stability_margins"]
-        names += ["smallest_sampling_rate", "noise_levels", "judge_friction"]
+        names += ["law_sampling_rate", "noise_levels", "judge_friction"]
         made |= {name: name for name in names}
         for name, value in (made | parts).items():
             fails = isinstance(value, Exception)
@@ -225,7 +225,7 @@ PARTS = {
     "residual": "judge_residual",
     "effort": "judge_effort",
     "margins": "stability_margins",
-    "min_sampling_rate": "smallest_sampling_rate",
+    "min_sampling_rate": "law_sampling_rate",
     "stiffness": TOLERANCE,
     "rest": "resting",
     "noise": "noise_levels",
@@ -251,7 +251,7 @@ def test_every_part_stands_where_it_belongs(judged):
     ("part", "metric", "lost"),
     [
         ("stability_margins", "margins", {"margins"}),
-        ("smallest_sampling_rate", "margins.min_sampling_rate", {"min_sampling_rate"}),
+        ("law_sampling_rate", "margins.min_sampling_rate", {"min_sampling_rate"}),
         ("judge_stiffness", "stiffness", {"stiffness"}),
         ("judge_stability", "spillover", OF_STABLE),
         ("linear_poses", "stability", OF_STABLE),

@@ -1,0 +1,53 @@
+"""The smallest sampling rate of laws with states of their own, in every verdict the same."""
+
+import numpy as np
+import pytest
+
+from flexctl.errors import ComputationError
+from flexctl.loop.linear import linearise
+from flexctl.verdict.evaluation import evaluate
+from flexctl.verdict.partial_verdicts import linear_poses_metrics
+from flexctl.verdict.sampling_rate import law_sampling_rate
+
+pytestmark = pytest.mark.usefixtures("no_compiler")
+RATE = "margins.min_sampling_rate"
+T = 0.002
+LOW = {"kind": "low-pass", "frequency": 200.0}
+DIFFERENCE = [{"kind": "encoder"}, {"kind": "difference", "time_constant": 0.003}]
+
+
+def close(make, method="joint-pd", **tables):
+    gains = {"Gp": [20.0], "Gv": [5.0]} | ({"derivative_filter": 100.0} if method == "pid" else {})
+    design = make["design"]([0.0], [0.5], method, gains=gains, **tables)
+    return make["close"](make["single"](), design)
+
+
+@pytest.mark.parametrize(
+    ("method", "tables"),
+    [
+        ("pid", {}),
+        ("joint-pd", {"filters": [LOW]}),
+        ("joint-pd", {"loop": {"sample_time": T}, "instruments": DIFFERENCE}),
+    ],
+)
+def test_tuning_and_evaluations_have_the_same_rate(make, method, tables):
+    loop = close(make, method, **tables)
+    whole = evaluate(loop).min_sampling_rate
+    assert whole is not None
+    assert linear_poses_metrics(loop, [RATE])[RATE] == pytest.approx(whole, rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ["pid", "joint-pd"])
+def test_a_law_made_for_that_period_is_stable_up_to_it(make, method):
+    filters = {} if method == "pid" else {"filters": [LOW]}
+    loop = close(make, method, **filters)
+    rate = law_sampling_rate(loop, linearise(loop)) or np.nan
+    for share, stable in ((0.999, True), (1.001, False)):
+        sampled = close(make, method, **filters, loop={"sample_time": share / rate})
+        assert bool(linearise(sampled).poles.real.max() < 0) == stable
+
+
+def test_a_law_by_tustin_is_another_one_at_every_rate(make):
+    loop = close(make, "pid", loop={"sample_time": T, "discretisation": "tustin"})
+    with pytest.raises(ComputationError, match="Tustin"):
+        linear_poses_metrics(loop, [RATE])
