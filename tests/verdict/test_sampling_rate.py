@@ -13,6 +13,8 @@ pytestmark = pytest.mark.usefixtures("no_compiler")
 RATE = "margins.min_sampling_rate"
 T = 0.002
 LOW = {"kind": "low-pass", "frequency": 200.0}
+LEAD = {"kind": "lead", "frequency": 60.0, "ratio": 3.0}
+ROLL_OFF = {"kind": "roll-off", "frequency": 400.0, "order": 3}
 DIFFERENCE = [{"kind": "encoder"}, {"kind": "difference", "time_constant": 0.003}]
 
 
@@ -37,14 +39,22 @@ def test_tuning_and_evaluations_have_the_same_rate(make, method, tables):
     assert linear_poses_metrics(loop, [RATE])[RATE] == pytest.approx(whole, rel=1e-9)
 
 
-@pytest.mark.parametrize("method", ["pid", "joint-pd"])
-def test_a_law_made_for_that_period_is_stable_up_to_it(make, method):
-    filters = {} if method == "pid" else {"filters": [LOW]}
-    loop = close(make, method, **filters)
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize(
+    ("method", "filters"),
+    [
+        ("pid", []),
+        ("joint-pd", [LOW | {"frequency": 500.0}, LOW | {"frequency": 400.0}]),
+        ("pid", [LEAD, ROLL_OFF]),
+    ],
+)
+def test_a_law_made_for_that_period_is_stable_up_to_it(make, method, filters, sampled):
+    # made anew every filter has its own input held, not the series of them
+    loop = close(make, method, filters=filters, loop={"sample_time": T} if sampled else {})
     rate = law_sampling_rate(loop, linearise(loop)) or np.nan
     for share, stable in ((0.999, True), (1.001, False)):
-        sampled = close(make, method, **filters, loop={"sample_time": share / rate})
-        assert bool(linearise(sampled).poles.real.max() < 0) == stable
+        anew = close(make, method, filters=filters, loop={"sample_time": share / rate})
+        assert bool(linearise(anew).poles.real.max() < 0) == stable
 
 
 def test_a_law_by_tustin_is_another_one_at_every_rate(make):
