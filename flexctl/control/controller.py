@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback
+from flexctl.control.filters import filtered_joints
 from flexctl.control.laws import (
     ExternalLaw,
     Recipe,
@@ -288,6 +289,24 @@ class Controller(Summary):
         """Rows of z of the own states that `own_states` names."""
         end = self.n_state - 2 * self.n_estimated
         return slice(end - len(self.own_states), end)
+
+    @property
+    def part_of_state(self) -> Array:
+        """Numbers (n_z,) of the linear parts of the law, such as filters, that states belong to.
+
+        A sampled law holds the input of each of its parts over a sample.
+        """
+        names, start, m = self.own_states, self._own_rows.start, self.plant.m
+        filters = iter(one.states for one in self.design.filters for _ in filtered_joints(one, m))
+        sizes, done = [1] * start, 0
+        while done < len(names):
+            alike = next((k for k, x in enumerate(names[done:]) if x != names[done]), None)
+            size = len(names) - done if alike is None else alike
+            size = next(filters, size) if " filter of " in names[done] else size
+            sizes.append(size)
+            done += size
+        sizes.append(2 * self.n_estimated)
+        return np.repeat(np.arange(len(sizes)), sizes)
 
     @cached_property
     def law_jacobian(self) -> ca.Function:

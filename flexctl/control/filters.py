@@ -90,7 +90,7 @@ def filtered_law(
         When a followed frequency does not vary smoothly along the path.
     """
     filters = [
-        [_channel(plant, design, reference, k, j) for j in _joints(one, plant.m)]
+        [_channel(plant, design, reference, k, j) for j in filtered_joints(one, plant.m)]
         for k, one in enumerate(design.filters)
     ]
     named = {f"filter{k}.{c.joint}": c for k, channels in enumerate(filters) for c in channels}
@@ -181,7 +181,7 @@ def _sized(signals: Signals, parts: LawParts, n_own: int) -> Signals:
     return replace(signals, z=z, q=ca.SX.sym("y", p), v=ca.SX.sym("y_rate", p))
 
 
-def _joints(one: Filter, m: int) -> list[int]:
+def filtered_joints(one: Filter, m: int) -> list[int]:
     """Joints that a filter acts on."""
     return list(range(m)) if one.joint is None else [int(one.joint.removeprefix("joint")) - 1]
 

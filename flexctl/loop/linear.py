@@ -54,6 +54,9 @@ class LinearLoop(Summary):
         dtau/dr (m, 3m) and dz'/dr (n_z, 3m) of r = [q_d; v_d; a_d]; None if not requested.
     read
         The signals that the law reads; None for a loop that is built from matrices.
+    parts
+        Numbers (n_z,) of the law's linear parts, such as filters, that its states belong to.
+        Sampled, each has its input held. None: they are one.
 
     Examples
     --------
@@ -74,6 +77,7 @@ class LinearLoop(Summary):
     rest: Equilibrium | None = None
     by_reference: tuple[Array, Array] | None = None
     read: LawSignals | None = None
+    parts: Array | None = None
 
     def __post_init__(self) -> None:
         (m, n), n_z = self.feedback.shape, self.integral_gain.shape[1]
@@ -100,18 +104,21 @@ class LinearLoop(Summary):
         """z+ = Phi z + Gamma E x over periods (K,) [s], (K, n_z, n_z) each, with x held.
 
         Exact: e^{FT} and its integral. At its own period a sampled law has z+ = z + T z'. At
-        another one it is that of which it is the exact discretisation.
+        another one it is that of which it is the exact discretisation, part by part: what one part
+        takes from another is held like x.
         """
         n, own, T = len(self.F), np.eye(len(self.F)), periods[:, None, None]
         if not self.F.any() or (self.sampled and (periods == self.sample_time).all()):
             return own + T * self.F, T * own
-        F, scale = self.F, own
+        within = np.ones((n, n), bool) if self.parts is None else self.parts[:, None] == self.parts
+        F, scale = np.where(within, self.F, 0.0), own
         if self.sample_time is not None:
             F = np.real(scipy.linalg.logm(own + self.sample_time * F)) / self.sample_time
             scale = np.linalg.solve(_held_integrals(F, np.array([self.sample_time]))[1][0], own)
             scale = self.sample_time * scale
         Phi, Gamma = _held_integrals(F, periods)
-        return Phi.reshape(-1, n, n), Gamma @ scale
+        moved = Gamma @ scale
+        return Phi.reshape(-1, n, n) + moved @ np.where(within, 0.0, self.F), moved
 
     @cached_property
     def A(self) -> Array:
@@ -512,6 +519,7 @@ def linearise_at(
         own=F,
         rest=rest,
         read=signals_of(loop, by_state, K, E),
+        parts=loop.controller.part_of_state,
     )
 
 

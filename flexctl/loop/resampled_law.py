@@ -72,6 +72,7 @@ def resampled(loop: LinearLoop, controller: Controller) -> Callable[[float], Lin
         driven_by=direct[len(loop.K) :],
         own=loop.F[np.ix_(core, core)],
         read=None,
+        parts=None if loop.parts is None else loop.parts[core],
     )
     m = len(loop.K)
 
