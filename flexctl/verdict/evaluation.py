@@ -333,7 +333,7 @@ def _judged(
         rest=equilibrium,
         tracking=judge_tracking(run, loop.controller),
         residual=None if no_rest else judge_residual(run, loop.controller),
-        effort=judge_effort(run),
+        effort=judge_effort(run, loop.truth if loop.controller.sample_time else None),
         stability=stability,
         **linear,
         trajectory=run,

@@ -29,7 +29,7 @@ def run_metrics(run: Trajectory, loop: ClosedLoop) -> dict[str, Metric]:
         loop,
         tracking=judge_tracking(run, controller),
         residual=None if find_no_rest(controller) else judge_residual(run, controller),
-        effort=judge_effort(run),
+        effort=judge_effort(run, loop.truth if loop.controller.sample_time else None),
     )
     return {key: value for key, value in metrics(judged).items() if key.startswith(OF_RUNS)}
 

@@ -8,8 +8,11 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.control import Controller
-from flexctl.loop import ClosedLoop
+from flexctl.loop import APPLY, ClosedLoop, schedule
+from flexctl.plant import Plant
 from flexctl.simulation import DEFAULT_SAMPLES, Trajectory
+
+_MOST_HELD = 100_000  # torques of a sampled law at whose ends a run is looked at
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,10 +68,27 @@ def find_no_rest(controller: Controller) -> str | None:
 
 
 def run_times(loop: ClosedLoop) -> Array:
-    """Return the times (N,) [s] of a run's samples: even ones, and the reference's end."""
+    """Return the times (N,) [s] of a run's samples: even ones, and the reference's end.
+
+    Of a sampled law also those at which its torques jump: none is missed then, whatever its noise.
+    """
     even = np.linspace(0, loop.duration, DEFAULT_SAMPLES)
     end = loop.controller.reference.duration
-    return even if np.isclose(even, end).any() or end > loop.duration else np.union1d(even, end)
+    t = even if np.isclose(even, end).any() or end > loop.duration else np.union1d(even, end)
+    jumps = _jumps(loop)
+    if not 0 < len(jumps) <= _MOST_HELD:
+        return t
+    k = np.searchsorted(jumps, t).clip(1, max(len(jumps) - 1, 1))
+    near = np.minimum(np.abs(t - jumps[k - 1]), np.abs(t - jumps[k % len(jumps)]))
+    return np.union1d(t[near > 1e-9 * loop.duration], jumps)
+
+
+def _jumps(loop: ClosedLoop) -> Array:
+    """Times [s] at which torques of a sampled law take effect, ascending; the ends of a run too."""
+    if loop.controller.sample_time is None:
+        return np.zeros(0)
+    events = schedule(loop.controller, loop.duration)
+    return np.unique([0.0, *(one.time for one in events if one.kind == APPLY), loop.duration])
 
 
 def judge_tracking(run: Trajectory, controller: Controller) -> Tracking:
@@ -105,13 +125,26 @@ def _crossing(t: Array, error: Array, k: int, band: float) -> float:
     return float(t[k] + part * (t[k + 1] - t[k]))
 
 
-def judge_effort(run: Trajectory) -> Effort:
-    """Judge the torques of a whole run."""
-    power = np.abs(run.torque * run.v[list(run.drives)]).sum(axis=0)
+def judge_effort(run: Trajectory, held_on: Plant | None = None) -> Effort:
+    """Judge the torques of a whole run.
+
+    Those of a sampled law are held on the truth plant `held_on`: between two times of the run they
+    are those recorded at the later one, where they jump.
+    """
+    rates = run.v[list(run.drives)]
+    power = np.abs(run.torque * rates).sum(axis=0)
+    if held_on is None or len(run.t) < 2:
+        rms = np.array([_rms(row, run.t) for row in run.tau])
+        energy = np.trapezoid(power, run.t)
+    else:
+        spans = np.diff(run.t)
+        rms = np.sqrt(run.tau[:, 1:] ** 2 @ spans / spans.sum())
+        begun = held_on.torque(run.v[:, :-1], run.tau[:, 1:]) * rates[:, :-1]
+        energy = (np.abs(begun).sum(axis=0) + power[1:]) @ spans / 2
     return Effort(
         peak=np.abs(run.tau).max(axis=1),
-        rms=np.array([_rms(row, run.t) for row in run.tau]),
-        energy=float(np.trapezoid(power, run.t)),
+        rms=rms,
+        energy=float(energy),
         saturated_seconds=run.saturated,
         units=run.command_units,
     )

@@ -16,7 +16,9 @@ from flexctl.verdict import evaluation as module
 
 def timed(duration, end):
     reference = SimpleNamespace(duration=end)
-    return SimpleNamespace(duration=duration, controller=SimpleNamespace(reference=reference))
+    return SimpleNamespace(
+        duration=duration, controller=SimpleNamespace(reference=reference, sample_time=None)
+    )
 
 
 @pytest.mark.parametrize(
@@ -212,6 +214,7 @@ def judged(monkeypatch):
             external=None,
             own_states=(),
             observer=None,
+            sample_time=None,
             fitted=None,
             final_second_loop_weight=0.0,
         )
