@@ -84,7 +84,7 @@ def run_times(loop: ClosedLoop) -> Array:
 
 
 def _jumps(loop: ClosedLoop) -> Array:
-    """Return the times [s] at which torques of a sampled law take effect, and the ends of its run."""
+    """Return the times [s] at which held torques take effect, and the ends of the run."""
     if loop.controller.sample_time is None:
         return np.zeros(0)
     events = schedule(loop.controller, loop.duration)

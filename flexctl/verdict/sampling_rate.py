@@ -16,6 +16,7 @@ _LONGEST = 10.0  # longest period [s] of the search
 _MOST_LATE = 20  # samples that a delay may span: each is an additional state
 _TELLING = 1e-9  # decay of the slowest pole over a sample that exceeds round-off
 _EXACT = 1e-5  # relative accuracy of the period
+_EARLY = 3.0  # periods are looked at closely before the fastest mode folds: its lag is large there
 _AT_ONCE = 16  # periods that are checked at once
 _FEIGNED = 0.02  # of one half: most that rounding may contribute to a proof by powers
 
@@ -49,11 +50,12 @@ def smallest_sampling_rate(
 ) -> float | None:
     """Smallest rate [Hz] from which on the sampled and held law keeps the loop stable.
 
-    The period grows until the loop is unstable: in large steps while all modes lie below half the
-    sampling rate, then in steps of 1 %, because aliased modes that meet make it unstable in narrow
-    bands; a band narrower than that can be missed. The limit is found by bisection. With a delay
-    the shortest period is a twentieth of it. A loop that is stable even at a period of 10 s gives
-    0.1 Hz; one that is unstable at the shortest period gives None.
+    The period grows until the loop is unstable: in large steps while all modes lie below a sixth of
+    the sampling rate, then in steps of 1 %, because modes near half that rate, and aliased ones
+    that meet, make it unstable in narrow bands; a band narrower than that can be missed. The limit
+    is found by bisection. With a delay the shortest period is a twentieth of it. A loop that is
+    stable even at a period of 10 s gives 0.1 Hz; one that is unstable at the shortest period gives
+    None.
 
     Integrals sum up their samples; `own_states` of a law, such as those of filters, are discretised
     exactly at every rate. `law_at` gives the loop of a law that depends otherwise on its period
@@ -82,8 +84,9 @@ def _periods(loop: LinearLoop, maps: _Maps) -> Array:
     shortest = max(1e-2 / np.abs(poles).max(), loop.delay / _MOST_LATE)
     shortest = min(max(shortest, _TELLING / slowest), _LONGEST)
     folding = np.clip(np.pi / max(np.abs(poles.imag).max(), 1.0), shortest, _LONGEST)
-    start = np.geomspace(shortest, folding, 12)
-    beyond = folding * 1.01 ** np.arange(1, 1 + np.ceil(np.log(_LONGEST / folding) / np.log(1.01)))
+    near = max(folding / _EARLY, shortest)
+    start = np.geomspace(shortest, near, 12)
+    beyond = near * 1.01 ** np.arange(1, 1 + np.ceil(np.log(_LONGEST / near) / np.log(1.01)))
     known = _first_unstable(maps, beyond[::25])  # no later period is needed
     return np.append(start, beyond if known is None else beyond[beyond <= known])
 

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 from flexctl.errors import ComputationError
 from flexctl.loop.linear import linearise
 from flexctl.verdict.evaluation import evaluate
 from flexctl.verdict.partial_verdicts import linear_poses_metrics
-from flexctl.verdict.sampling_rate import sampling_rate_of
+from flexctl.verdict.sampling_rate import sampling_rate_of, smallest_sampling_rate
+from tests.loops import hand_made
 
 pytestmark = pytest.mark.usefixtures("no_compiler")
 RATE = "margins.min_sampling_rate"
@@ -61,3 +63,24 @@ def test_a_law_by_tustin_is_another_one_at_every_rate(make):
     loop = close(make, "pid", loop={"sample_time": T, "discretisation": "tustin"})
     with pytest.raises(ComputationError, match="Tustin"):
         linear_poses_metrics(loop, [RATE])
+
+
+def test_a_band_of_instability_just_before_the_fastest_mode_folds_is_seen():
+    # two inertias on a spring; the held damping of the first drives the mode before it folds
+    w, mu = 17.85, 0.5686
+    k, Gp, Gv = w**2 * mu / (1 + mu), 10.21, 7.364
+    K = k * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    M, D = np.diag([1.0, mu]), 0.0326 * K / w
+    A = np.block([[np.zeros((2, 2)), np.eye(2)], [-np.linalg.solve(M, K), -np.linalg.solve(M, D)]])
+    B, G = np.array([[0.0], [0.0], [1.0], [0.0]]), np.array([[Gp, 0.0, Gv, 0.0]])
+
+    def largest(rate):
+        whole = scipy.linalg.expm(np.block([[A, B], [np.zeros((1, 5))]]) / rate)
+        return np.abs(np.linalg.eigvals(whole[:4, :4] - whole[:4, 4:] @ G)).max()
+
+    found = smallest_sampling_rate(hand_made(M, D, K, -G[:, :2], -G[:, 2:])) or np.nan
+    dense = np.arange(3.0, 60.0, 0.01)
+    unstable = dense[[largest(rate) > 1 for rate in dense]]
+
+    assert found == pytest.approx(unstable.max(), abs=0.01)
+    assert largest(5.5) < 1 < largest(6.0)  # a longer period is stable again
