@@ -16,7 +16,7 @@ from flexctl.control.readings import Instrumentation, readings_at
 from flexctl.control.sampled_law import Inner
 from flexctl.control.sampled_model import predicted, rate_of
 from flexctl.control.sampled_observer import SampledObserver, torques_waiting
-from flexctl.control.sampled_readings import ReadingStates
+from flexctl.control.sampled_readings import ReadingStates, samples_ago
 from flexctl.control.saturation import integral_rates, limit_torque, round_to
 from flexctl.plant import Plant
 
@@ -83,11 +83,11 @@ class ObservedStates:
     def names(self, plant: Plant) -> tuple[str, ...]:
         """Names of the states before the estimate."""
         late = [
-            f"estimate of {self.observer.readings.names[i]} {k} samples ago"
+            f"estimate of {self.observer.readings.names[i]} {samples_ago(k)}"
             for i, k in self.observer.readings.waiting
         ]
         held = [
-            f"torque of {joint} {k + 1} samples ago"
+            f"torque of {joint} {samples_ago(k + 1)}"
             for k in range(self.waiting)
             for joint in plant.joints
         ]

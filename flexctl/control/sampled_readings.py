@@ -21,6 +21,11 @@ from flexctl.control.saturation import round_to
 NOISE = "noise of"  # begins the names of states that a run draws
 
 
+def samples_ago(k: int) -> str:
+    """Say that something is k samples old."""
+    return f"{k} sample{'s' if k > 1 else ''} ago"
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReadingStates:
     """States (n_b,) of a law for its instruments: waiting readings, differences, noise.
@@ -46,7 +51,7 @@ class ReadingStates:
     def names(self) -> tuple[str, ...]:
         """Names of the states (n_b,)."""
         readings = self.of.readings
-        names = [f"{readings[i].name} {k} samples ago" for i, k in self.waiting]
+        names = [f"{readings[i].name} {samples_ago(k)}" for i, k in self.waiting]
         for one in self.of.differences:
             names.append(f"encoder of {one.place} before")
             if one.time_constant:

@@ -4,6 +4,7 @@ import csv
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from flexctl.loop.linear import linearise_loop
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
+from flexctl.view.commands.loci_table import _branches
 from flexctl.view.explain import explain
 from flexctl.view.figures.axes import label_points
 from flexctl.view.figures.loci import plot_loci
@@ -603,3 +605,13 @@ def test_a_person_reads_how_far_discretisations_are_apart(flexctl):
     assert (heard.status, heard.err) == (0, "")
     assert "Imaginary parts on 1 element, compared with these" in heard.out
     assert "1 element: " in heard.out
+
+
+def test_the_table_leaves_out_what_is_gone_after_a_sample():
+    # the noise of a sample: its multiplier is zero, its frequency infinite
+    two = np.ones(2)
+    kept = SimpleNamespace(label="joint1", frequency=3 * two, damping=0.5 * two)
+    gone = SimpleNamespace(label="noise of encoder", frequency=np.inf * two, damping=np.nan * two)
+    table = _branches(SimpleNamespace(upper=[kept, gone], parameter="t", s=[0.0, 1.0]), "title")
+
+    assert list(table.columns[0].cells) == ["joint1"]

@@ -76,9 +76,10 @@ def _off(match: MatchedBranch) -> tuple[str, ...]:
 
 def _branches(loci: Loci, title: str) -> Table:
     columns = ("branch", "rad/s", "to", "damping", "to", "least", f"at {loci.parameter}")
+    known = [one for one in loci.upper if np.isfinite(one.frequency).all()]  # not gone in a sample
     rows = [
         (f"{count} x {label}" if count > 1 else label, *numbers)
-        for (label, *numbers), count in Counter(_row(loci, one) for one in loci.upper).items()
+        for (label, *numbers), count in Counter(_row(loci, one) for one in known).items()
     ]
     rows = _first(rows, _N_ROWS, "faster ones (--json, --out)")
     return plain_table(title, *columns, rows=rows, numeric=(1, 2, 3, 4, 5, 6))
