@@ -614,4 +614,4 @@ def test_the_table_leaves_out_what_is_gone_after_a_sample():
     gone = SimpleNamespace(label="noise of encoder", frequency=np.inf * two, damping=np.nan * two)
     table = _branches(SimpleNamespace(upper=[kept, gone], parameter="t", s=[0.0, 1.0]), "title")
 
-    assert list(table.columns[0].cells) == ["joint1"]
+    assert list(map(str, table.columns[0].cells)) == ["joint1"]
