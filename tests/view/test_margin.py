@@ -641,7 +641,7 @@ def along(*found):
             {"certified": certified(-0.99967, 0.099999), "path": along((-0.5, 0.08), (-0.9, 0.09))},
             "Proven in interval arithmetic: the linear loop is stable for errors from -99.9 % to "
             "+9.99 % at the final pose, and from -50 % to +8 % at all 2 poses of the motion; this "
-            "says nothing of the nonlinear arm.",
+            "says nothing of the nonlinear arm, nor of dry friction.",
         ),
         (
             {"certified": certified(None, None, "it moves"), "path": along((None, None, "moves"))},

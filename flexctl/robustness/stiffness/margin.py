@@ -195,7 +195,8 @@ _SAG = (
 
 _CERTIFIED = (
     "what is proven in interval arithmetic is proven of the linear loops with all entries off by "
-    f"up to {RELATIVE_ERROR:g} of their size; it says nothing of the nonlinear arm"
+    f"up to {RELATIVE_ERROR:g} of their size; it says nothing of the nonlinear arm, nor of dry "
+    "friction"
 )
 
 

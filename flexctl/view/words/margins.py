@@ -63,7 +63,7 @@ def _limited(value: float, factor: float, unit: str) -> str:
 def certificate_words(certificate: Certificate) -> str:
     """Say what a certificate proves, and of what."""
     error, bound = certificate.relative_error, certificate.spectral_abscissa
-    of_all = f"for all loops whose entries differ by up to {error:.3g} of their size"
+    of_all = f"for all linear loops whose entries differ by up to {error:.3g} of their size"
     about = of_all if error else "for this loop"
     if not np.isfinite(bound) and not certificate.proven:
         return f"Not proven to be stable: no bound was found {about}. It may still be stable."
@@ -205,7 +205,10 @@ def _certified(margin: StiffnessMargin, where: str) -> str:
     said = ""
     if places:
         proven = f"the linear loop is stable for errors {', and '.join(places)}"
-        said = f" Proven in interval arithmetic: {proven}; this says nothing of the nonlinear arm."
+        said = (
+            f" Proven in interval arithmetic: {proven}; this says nothing of the nonlinear arm, "
+            "nor of dry friction."
+        )
     if not here.proven:
         said += f" Nothing is proven in interval arithmetic {where}: {here.why}."
     left = [pose for pose in margin.path if pose.certified and not pose.certified.proven]

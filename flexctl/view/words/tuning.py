@@ -6,17 +6,29 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from flexctl.robustness import Certificate
 from flexctl.search import Constraint, Objective, TradeOff, Tuning, Unseen
-from flexctl.verdict import MORE_IS_BETTER, UNITS, unstable_orders
+from flexctl.verdict import MORE_IS_BETTER, UNITS, Evaluation, unstable_orders
 from flexctl.view.words.margins import certificate_words
 from flexctl.view.words.metrics import metric_name, metric_value, units_for
 from flexctl.view.words.numbers import figure, listed, percent
 from flexctl.view.words.sweep import shape_sentences
+from flexctl.view.words.verdict import rings_words
 
 _NEAR = 0.01  # of a limit: a value so close to it is held there by it
 _SETTLING = "residual.settling_time"
 _NOTHING = 1e-9  # violation that is none
 _STABLE = "stability"
+_CLEARLY = 0.1  # of the value before: a smaller loss is not worth a word
+_WORTH_KNOWING = (
+    _SETTLING,
+    "residual.tip_error_max",
+    "stability.min_damping_ratio",
+    "stability.spectral_abscissa",
+    "margins.disk",
+    "stiffness.exact.path_alpha_upper",
+    "friction.sticking_offset",
+)
 
 
 def tuning_words(tuning: Tuning) -> str:
@@ -29,13 +41,13 @@ def tuning_sentences(tuning: Tuning) -> Iterator[str]:
     yield _gained(tuning)
     yield from _limits(tuning)
     yield from _unstable_along(tuning)
+    yield from _worse(tuning)
     yield from _at_bounds(tuning)
     yield from _searched(tuning)
     if tuning.unseen:
         yield from _unseen(tuning, tuning.unseen)
     if tuning.certificate is not None:
-        words = certificate_words(tuning.certificate)
-        yield f"At rest at the end of the motion: {words[0].lower()}{words[1:]}"
+        yield from _certified(tuning.after, tuning.certificate)
     yield from shape_sentences(tuning)
 
 
@@ -257,6 +269,45 @@ def _unstable_along(tuning: Tuning) -> Iterator[str]:
             f"Held still, the loop is unstable or without equilibrium at {count} of {len(rates)} "
             f"poses of the motion; --subject '{key}<=0' forbids it."
         )
+
+
+def _worse(tuning: Tuning) -> Iterator[str]:
+    """Say what was given for the objective: figures without a limit that are clearly worse now."""
+    if not tuning.improved:
+        return
+    units = units_for(tuning.after)
+    asked = {tuning.objective.metric, *(one.requirement.key for one in tuning.constraints)}
+    lost = []
+    for key in _WORTH_KNOWING:
+        was, now = tuning.worst_before[key], tuning.worst_after[key]
+        if key not in asked and _clearly_worse(key, was, now):
+            lost.append(
+                f"{metric_name(key)} {_now(key, now, units)} (was {metric_value(key, was, units)})"
+            )
+    if lost:
+        yield f"Worse than before: {listed(lost)}."
+
+
+def _clearly_worse(key: str, was: float, now: float) -> bool:
+    change = was - now if key in MORE_IS_BETTER else now - was
+    lost = np.isfinite(was) and np.isnan(now)
+    return bool(lost or change == np.inf or change > _CLEARLY * abs(was))
+
+
+def _now(key: str, value: float, units: Mapping[str, str]) -> str:
+    """Write a value; a settling time that a longer run might have is none of this run."""
+    never = key == _SETTLING and value == np.inf
+    return "not in this run" if never else metric_value(key, value, units)
+
+
+def _certified(after: Evaluation, certificate: Certificate) -> Iterator[str]:
+    """Say what is proven of the loop at rest, and how the arm rings where friction holds it."""
+    words = certificate_words(certificate)
+    dry = after.friction is not None
+    which = "the linear loop without dry friction" if dry else "the linear loop"
+    yield f"Of {which}, at rest at the end of the motion: {words[0].lower()}{words[1:]}"
+    if rings := rings_words(after):
+        yield f"Dry friction may hold the joints there; then {rings}."
 
 
 def _at_bounds(tuning: Tuning) -> Iterator[str]:

@@ -156,7 +156,8 @@ def _creeps(e: Evaluation) -> str:
     if _stays_off(e):
         return ""
     if _stuck(e):
-        return f", where friction holds it{_rings(e)}"
+        rings = rings_words(e)
+        return f", where friction holds it{f' and {rings}' if rings else ''}"
     rate = -e.stability.spectral_abscissa if e.stability else 0.0
     return f" (its slowest eigenvalue decays at {rate:.3g} 1/s)" if rate > 0 else ""
 
@@ -167,13 +168,13 @@ def _stuck(e: Evaluation) -> bool:
     return held is not None and e.residual is not None and e.residual.tip_error_end <= held
 
 
-def _rings(e: Evaluation) -> str:
-    """Say how its arm rings on while friction holds its joints, which no controller damps then."""
+def rings_words(e: Evaluation) -> str:
+    """Say how the links ring while friction holds the joints; empty where that soon decays."""
     f = e.friction
     if f is None or not f.held_frequency or (f.held_damping_ratio or 0.0) >= _RINGS:
         return ""
     return (
-        f" and its links go on vibrating at {f.held_frequency:.3g} rad/s, with a damping ratio of "
+        f"the links go on vibrating at {f.held_frequency:.3g} rad/s, with a damping ratio of "
         f"{percent(f.held_damping_ratio)}"
     )
 
