@@ -24,6 +24,7 @@ _ALIKE = 0.1  # of the error that remains: a rest that is off by that error, so 
 _VISIBLE = 1e-6  # m: smaller motion is not told in numbers
 _RINGS = 0.05  # damping ratio below which a vibration lasts for several periods
 _NOTHING = 1e-6  # of the stiffness: the tolerance of a loop with an undamped mode
+_GRAVE = ("unstable-at-pose", "spillover", "friction-stuck", "friction-slides", "hunts")
 _METRICS = {  # others are called as they are
     "spillover": "stability on other truth orders",
     "margins": "gain, phase, delay and disk margins",
@@ -44,6 +45,8 @@ def verdict(comparison: Comparison) -> str:
     """Say which design is recommended and why, its caveats, and what is wrong with the unranked."""
     ranked = comparison.ranked
     sentences = [*_best(ranked), *_next(ranked)] if ranked else [_none(comparison.evaluations)]
+    for e in ranked[1:]:
+        sentences += _grave(e)
     for e in comparison.evaluations:
         sentences += _unranked(e, ranked)
     return " ".join(sentences) + _of_motions(comparison.motions)
@@ -141,6 +144,12 @@ def _warnings(e: Evaluation) -> list[str]:
     """Say what speaks against a design in one sentence; none where nothing does."""
     warnings = warnings_of(e)
     return [f"Warning: {'; '.join(warnings)}."] if warnings else []
+
+
+def _grave(e: Evaluation) -> list[str]:
+    """Say of a design that is not the first what no figure of the table shows."""
+    said = [reason_words(reason) for reason in find_reasons(e) if reason.code in _GRAVE]
+    return [f"Warning of {e.name}: {'; '.join(said)}."] if said else []
 
 
 def _error(e: Evaluation) -> str:

@@ -81,3 +81,16 @@ def test_a_second_with_integral_action_takes_off_what_friction_holds(integral, h
     second = replace(second, friction=friction)
     words = verdict([best, second], [best, second])
     assert ("whose integral action removes the offset that friction holds" in words) == bool(said)
+
+
+@pytest.mark.parametrize("hunts", [True, False])
+def test_hunting_is_said_of_a_design_that_is_not_the_first_too(hunts):
+    second = sticks("beta", k=2.0)
+    second = replace(
+        second,
+        friction=replace(second.friction, hunts=hunts, integral=True, sticking_offset=None),
+    )
+    both = [evaluation("alpha"), second]
+    words = verdict(both, both)
+    assert ("Warning of beta: it hunts" in words) == hunts
+    assert "Warning of alpha" not in words
