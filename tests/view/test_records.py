@@ -57,8 +57,8 @@ RECORDS = {
     "Certificate": (
         lambda: flexctl.certify(make_loop()),
         "Certificate(proven=True, spectral_abscissa=-2.699, states=6, relative_error=1e-12)",
-        "Proven in interval arithmetic for all linear loops whose entries differ by up to 1e-12 of "
-        "their size: every disturbance decays at 2.69 1/s at least.",
+        "Proven in interval arithmetic for all loops whose entries differ by up to 1e-12 of their "
+        "size: every disturbance decays at 2.69 1/s at least.",
     ),
     "ClosedLoop": (
         make_loop,

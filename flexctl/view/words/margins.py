@@ -63,7 +63,7 @@ def _limited(value: float, factor: float, unit: str) -> str:
 def certificate_words(certificate: Certificate) -> str:
     """Say what a certificate proves, and of what."""
     error, bound = certificate.relative_error, certificate.spectral_abscissa
-    of_all = f"for all linear loops whose entries differ by up to {error:.3g} of their size"
+    of_all = f"for all loops whose entries differ by up to {error:.3g} of their size"
     about = of_all if error else "for this loop"
     if not np.isfinite(bound) and not certificate.proven:
         return f"Not proven to be stable: no bound was found {about}. It may still be stable."

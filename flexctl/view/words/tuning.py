@@ -146,6 +146,11 @@ def _gained(tuning: Tuning) -> str:
             "No design within the bounds was found that keeps all limits, nor one that violates "
             f"them less than {tuning.design.name} does ({name} {now}{where})."
         )
+    if not tuning.improved and objective.metric == _SETTLING and not tuning.objective_after:
+        return (
+            f"{tuning.design.name} has settled when the motion ends: no design settles sooner. "
+            "Minimise another metric, such as residual.tip_error_max."
+        )
     if not tuning.improved:
         return (
             f"Nothing better than {tuning.design.name} was found within bounds and limits: "

@@ -126,3 +126,16 @@ def test_a_limit_has_its_own_sentence(tuned):
     )
     found = with_figures(tuned, "margins.disk", 1.26, 0.6)
     assert "Worse than before" not in flexctl.explain(replace(found, constraints=(limit,)))
+
+
+def test_a_design_that_has_settled_when_the_motion_ends_cannot_settle_sooner(tuned):
+    same = replace(
+        tuned,
+        tuned=tuned.design,
+        objective=read_objective("residual.settling_time"),
+        objective_before=0.0,
+        objective_after=0.0,
+    )
+    said = flexctl.explain(same)
+    assert "no design settles sooner. Minimise another metric" in said
+    assert "Nothing better" not in said
