@@ -119,6 +119,13 @@ RECORDS = {
         "Plant(single-link-hub, 2 modes, n=3, m=1)",
         "single-link-hub on 2 modes per link and plane: 3 coordinates, 1 actuator.",
     ),
+    "SensorMargins": (
+        lambda: flexctl.sensor_margins(
+            flexctl.close_loop(flexctl.design_controller(ARM, "hub-lqg"), ARM, modes=2)
+        ),
+        "SensorMargins(readings=('joint1', 'link1.y.1', 'link1.y.2', 'joint1.rate')",
+        "rate of joint1: 21 dB, 67.7 deg, no limit in delay. All readings together: disk margin 0.208",
+    ),
     "StabilityMargins": (
         lambda: flexctl.stability_margins(make_loop()),
         "StabilityMargins(gain_up_db=[inf]",
