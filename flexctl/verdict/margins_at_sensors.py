@@ -67,7 +67,7 @@ class SensorMargins(Summary):
     >>> loop = flexctl.close_loop(controller, "single-link-hub", modes=2)
     >>> margins = flexctl.sensor_margins(loop)
     >>> round(margins.disk, 2), round(flexctl.stability_margins(loop).disk, 2)
-    (0.21, 0.83)
+    (0.21, 1.21)
     """
 
     readings: tuple[str, ...]
@@ -116,7 +116,7 @@ def sensor_margins(
     >>> loop = flexctl.close_loop(controller, "single-link-hub", modes=2)
     >>> margins = flexctl.sensor_margins(loop)
     >>> dict(zip(margins.readings, margins.gain_db.round(1).tolist()))["joint1"]
-    8.1
+    8.2
     """
     require_loop(loop, LinearLoop)
     if isinstance(loop, ClosedLoop):
