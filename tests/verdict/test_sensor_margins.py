@@ -1,6 +1,7 @@
 """Margins at the sensors against loops made here, and against what they mean: scaled readings."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import control
 import numpy as np
@@ -25,6 +26,7 @@ from tests.loops import hand_made
 
 pytestmark = pytest.mark.usefixtures("no_compiler")
 
+HUB = "single-link-hub", "hub-lqg"
 J, GP, GV, TAU, T = 0.5, 40.0, 6.0, 0.004, 0.002  # of a rigid joint under PD control
 PD = {"method": "joint-pd", "gains": {"Gp": [GP], "Gv": [GV]}}
 PID = {"Gp": [GP], "Gv": [GV], "Gi": [20.0], "derivative_filter": 300.0}
@@ -258,6 +260,14 @@ def test_an_estimator_that_is_robust_at_its_torque_need_not_be_at_its_sensors():
 
     assert found.disk == pytest.approx(control.disk_margins(around, w, skew=0.0)[0], rel=1e-3)
     assert found.disk < 0.5 * at_torque.disk
+
+
+def test_the_disks_of_the_reference_are_those_of_the_catalogue():
+    loop = flexctl.close_loop(flexctl.design_controller(*HUB), HUB[0])
+    disks = flexctl.stability_margins(loop).disk, flexctl.sensor_margins(loop).disk
+    page = (Path(__file__).parents[2] / "docs/reference/verdicts.md").read_text("utf-8")
+
+    assert f"`{HUB[1]}` has the disks {disks[0]:.3f} and {disks[1]:.3f}." in page
 
 
 CASES = {
