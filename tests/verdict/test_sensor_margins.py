@@ -303,7 +303,13 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.fixture(params=CASES, scope="module")
+ALIKE = ("tachometer", "computed torque", "sampled gauges")  # too slow for every run
+
+
+@pytest.fixture(
+    params=[pytest.param(n, marks=pytest.mark.slow) if n in ALIKE else n for n in CASES],
+    scope="module",
+)
 def instrumented(request):
     arm, tables, start, end = CASES[request.param]
     return flexctl.linearise(closed(arm(), start, end, **tables))
