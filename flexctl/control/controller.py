@@ -234,6 +234,11 @@ class Controller(Summary):
         return self.external.measures if self.external else self.plant.coordinates
 
     @property
+    def reads_instruments(self) -> bool:
+        """Whether the law reads instruments, or signals that it names, and not the state itself."""
+        return not (self.fitted is self.observer is self.external is None)
+
+    @property
     def n_own(self) -> int:
         """Number of states of an external law, and of own states: they may be as fast as the arm.
 

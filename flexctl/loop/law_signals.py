@@ -25,12 +25,16 @@ class LawSignals:
         (p, 2n), n coordinates of the truth plant.
     by_tau, by_z
         (m, p) and (n_z, p).
+    of_instruments
+        Whether they are readings of instruments that the design names, or the signals that an
+        external law measures, and not the state of the arm.
     """
 
     names: tuple[str, ...]
     C: Array
     by_tau: Array
     by_z: Array
+    of_instruments: bool = False
 
     def __post_init__(self) -> None:
         p = len(self.names)
@@ -39,13 +43,19 @@ class LawSignals:
         checks.shape("by_z", self.by_z, (len(self.by_z), p))
 
 
-def read_signals(names: tuple[str, ...], C: Array, by_tau: Array, by_z: Array) -> LawSignals:
+def read_signals(
+    names: tuple[str, ...], C: Array, by_tau: Array, by_z: Array, *, of_instruments: bool = False
+) -> LawSignals:
     """Keep those of the signals (p,) that a law reads: others have no gain."""
     gains = np.abs(np.vstack([by_tau, by_z]))
     read = (gains > _UNREAD * gains.max(axis=1, initial=0.0)[:, None]).any(axis=0)
     kept = np.flatnonzero(read)
     return LawSignals(
-        names=tuple(names[k] for k in kept), C=C[kept], by_tau=by_tau[:, kept], by_z=by_z[:, kept]
+        names=tuple(names[k] for k in kept),
+        C=C[kept],
+        by_tau=by_tau[:, kept],
+        by_z=by_z[:, kept],
+        of_instruments=of_instruments,
     )
 
 
@@ -55,6 +65,7 @@ def signals_of(loop: ClosedLoop, by_state: Array, K: Array, E: Array) -> LawSign
     `by_state` (2p, 2n) is the derivative of the measured positions and rates, K (m, 2p) and
     E (n_z, 2p) are those of the law by them.
     """
-    measured = loop.controller.measured
+    controller = loop.controller
+    measured = controller.measured
     names = (*measured, *(f"{name}.rate" for name in measured))
-    return read_signals(names, by_state, K, E)
+    return read_signals(names, by_state, K, E, of_instruments=controller.reads_instruments)

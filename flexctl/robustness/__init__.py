@@ -11,6 +11,7 @@ from flexctl.robustness.lft import (
     bilinear,
     find_real_crossings,
     first_crossing,
+    first_crossings,
     frequency_response,
 )
 from flexctl.robustness.stiffness.assumed_stiffness import RatioError
@@ -74,6 +75,7 @@ __all__ = [
     "check_errors",
     "find_real_crossings",
     "first_crossing",
+    "first_crossings",
     "follow",
     "frequency_response",
     "judge_stiffness",

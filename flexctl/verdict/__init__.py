@@ -20,9 +20,11 @@ from flexctl.verdict.loop_responses import (
     responses_of,
 )
 from flexctl.verdict.margins import NO_LIMIT_DB, StabilityMargins, stability_margins
+from flexctl.verdict.margins_at_sensors import NO_INSTRUMENTS, SensorMargins, sensor_margins
 from flexctl.verdict.named_metrics import (
     LINEAR,
     MORE_IS_BETTER,
+    SENSORS,
     UNITS,
     Metric,
     linear_metrics,
@@ -40,8 +42,10 @@ __all__ = [
     "BASELINE",
     "LINEAR",
     "MORE_IS_BETTER",
+    "NO_INSTRUMENTS",
     "NO_LIMIT_DB",
     "OF_RUNS",
+    "SENSORS",
     "TOLERANCE",
     "UNITS",
     "ChannelMargins",
@@ -57,6 +61,7 @@ __all__ = [
     "Place",
     "Reason",
     "SensitivityPeaks",
+    "SensorMargins",
     "Stability",
     "StabilityMargins",
     "compare",
@@ -76,6 +81,7 @@ __all__ = [
     "responses_of",
     "run_metrics",
     "run_times",
+    "sensor_margins",
     "stability_margins",
     "stationary_noise",
     "unstable_orders",

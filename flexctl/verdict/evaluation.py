@@ -40,6 +40,7 @@ from flexctl.simulation import (
 )
 from flexctl.verdict.friction import FrictionVerdict, judge_friction
 from flexctl.verdict.margins import StabilityMargins, stability_margins
+from flexctl.verdict.margins_at_sensors import SensorMargins, sensor_margins, why_no_readings
 from flexctl.verdict.performance import (
     Effort,
     Residual,
@@ -62,7 +63,8 @@ TOLERANCE = Tolerance.of(1e-8)  # of a run; see Evaluation for the accuracy of i
 class Evaluation(Summary):
     """The verdict on one design; unavailable metrics are None; `failed` says why a design failed.
 
-    A run in which the reference does not come to rest has no residual; `no_rest` says so. `rest` is
+    A run in which the reference does not come to rest has no residual; `no_rest` says so. Why a
+    stable loop has no margins at its sensors is in `no_sensors`. `rest` is
     the final equilibrium of the closed loop, None for open loops; `friction` is None where no joint
     has dry friction. `not_computed` has the reason for
     every metric that could not be computed while others could; `settle_within` is the tip error [m]
@@ -92,6 +94,8 @@ class Evaluation(Summary):
     effort: Effort | None = None
     stability: Stability | None = None
     margins: StabilityMargins | None = None
+    sensor_margins: SensorMargins | None = None
+    no_sensors: str | None = None
     min_sampling_rate: float | None = None
     stiffness: StiffnessTolerance | None = None
     trajectory: Trajectory | None = field(default=None, repr=False)
@@ -350,14 +354,28 @@ def _linear(
     closed = not assessment.loop.controller.design.open_loop
     sound = closed and stability is not None and stability.stable is True
     get, final = assessment.get, poses.final if poses and sound else None
+    margins = final and get("margins", lambda: stability_margins(final))
     return {
-        "margins": final and get("margins", lambda: stability_margins(final)),
+        "margins": margins,
+        **_at_sensors(assessment, final, margins),
         "min_sampling_rate": final
         and get("margins.min_sampling_rate", lambda: sampling_rate_of(assessment.loop, final)),
         "stiffness": assessment.stiffness(poses),
         "friction": final and get("friction", lambda: judge_friction(assessment.loop, final)),
         "noise": final and get("noise", lambda: noise_levels(assessment.loop, final)),
     }
+
+
+def _at_sensors(
+    assessment: _Assessment, final: LinearLoop | None, margins: StabilityMargins | None
+) -> dict[str, Any]:
+    """Compute the margins at the sensors of a stable loop, or say why it has none."""
+    if final is None or margins is None:
+        return {}
+    if why := why_no_readings(final):
+        return {"no_sensors": why}
+    find = partial(sensor_margins, final, margins)
+    return {"sensor_margins": assessment.get("margins.sensors", find)}
 
 
 @dataclass(frozen=True, kw_only=True)

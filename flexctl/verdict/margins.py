@@ -15,7 +15,7 @@ from flexctl.loop import (
     require_loop,
 )
 from flexctl.records import Summary
-from flexctl.robustness import first_crossing
+from flexctl.robustness import first_crossings
 from flexctl.verdict.broken_loop import BrokenLoop, GainCrossovers, break_loop, gain_crossovers
 from flexctl.verdict.delay_margin import continuous_delay, may_miss_bands, sampled_delay
 from flexctl.verdict.disk_margin import disk_margin
@@ -167,8 +167,7 @@ def require_decay(cut: BrokenLoop) -> None:
 
 def gain_margins(cut: BrokenLoop, channel: int) -> tuple[float, float]:
     """Gain margins [dB] of one channel above and below 1, both >= 0."""
-    one = np.eye(cut.m)[channel]
-    below, above = (first_crossing(cut.gains.along(side * one)) for side in (-1.0, 1.0))
+    below, above = first_crossings(cut.gains.along(np.eye(cut.m)[channel]))
     with np.errstate(divide="ignore"):
         return float(20 * np.log10(1 + above)), float(-20 * np.log10(max(1 - below, 0.0)))
 

@@ -22,6 +22,9 @@ Metric = float | bool | str | None | list[float]
 Infinite is a margin without a limit, and the settling time of what never settles.
 """
 
+SENSORS = "margins.sensors."
+"""How names of margins at the sensors begin."""
+
 LINEAR = ("stability.spectral_abscissa", "stability.min_damping_ratio", "stability.stable")
 """Metrics of the linear loop at the final pose."""
 
@@ -49,6 +52,13 @@ UNITS = {
     "margins.complementary_peak": "-",
     "margins.joint_sensitivity_peak": "-",
     "margins.joint_complementary_peak": "-",
+    "margins.sensors.gain_db": "dB",
+    "margins.sensors.phase_deg": "deg",
+    "margins.sensors.delay_seconds": "s",
+    "margins.sensors.disk": "-",
+    "margins.sensors.reading_disk": "-",
+    "margins.sensors.reading_sensitivity_peak": "-",
+    "margins.sensors.reading_complementary_peak": "-",
     "margins.min_sampling_rate": "Hz",
     "noise.tip_rms": "m",
     "noise.torque_rms": "N m, N, A or V",
@@ -85,7 +95,8 @@ MORE_IS_BETTER = frozenset(
 def metrics(e: Evaluation) -> dict[str, Metric]:
     """Metrics of a verdict by name, in the order of `UNITS`.
 
-    The spectral abscissa along the motion is the largest of its poses.
+    The spectral abscissa along the motion is the largest of its poses, a margin at the sensors that
+    of the worst reading.
     """
     return {key: _plain(value) for key, value in _metrics(e)}
 
@@ -118,11 +129,20 @@ def _metrics(e: Evaluation) -> Iterator[tuple[str, Any]]:
         "stiffness.exact.path_alpha_lower": stiffness.path_lower if stiffness and exact else None,
         "stiffness.exact.path_growth": growth.factor if growth else None,
     }
+    special |= {key: _worst_reading(e, key) for key in UNITS if key.startswith(SENSORS)}
     if never:
         special["residual.settling_time"] = np.inf
     for key in UNITS:
         part, _, name = key.partition(".")
         yield key, special[key] if key in special else getattr(getattr(e, part), name, None)
+
+
+def _worst_reading(e: Evaluation, key: str) -> float | None:
+    """Margin at the sensors, of the worst reading where every one has its own."""
+    if e.sensor_margins is None:
+        return None
+    values = getattr(e.sensor_margins, key.removeprefix(SENSORS))
+    return float(np.min(values) if key in MORE_IS_BETTER else np.max(values))
 
 
 def _plain(value: Any) -> Metric:

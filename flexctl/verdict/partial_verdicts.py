@@ -11,7 +11,8 @@ from flexctl.simulation import Trajectory
 from flexctl.verdict.evaluation import Evaluation
 from flexctl.verdict.friction import judge_friction
 from flexctl.verdict.margins import stability_margins
-from flexctl.verdict.named_metrics import Metric, metrics
+from flexctl.verdict.margins_at_sensors import sensor_margins, why_no_readings
+from flexctl.verdict.named_metrics import SENSORS, Metric, metrics
 from flexctl.verdict.performance import find_no_rest, judge_effort, judge_residual, judge_tracking
 from flexctl.verdict.sampling_rate import sampling_rate_of
 from flexctl.verdict.stability import judge_stability
@@ -57,8 +58,12 @@ def _margins(loop: ClosedLoop, poses: LinearPoses, keys: Sequence[str]) -> dict[
     parts = dict[str, Any]()
     if _RATE in keys:
         parts["min_sampling_rate"] = sampling_rate_of(loop, poses.final)
-    if any(key.startswith("margins.") and key != _RATE for key in keys):
+    at_sensors = any(key.startswith(SENSORS) for key in keys)
+    own = [key for key in keys if key.startswith("margins.") and not key.startswith(SENSORS)]
+    if set(own) - {_RATE}:
         parts["margins"] = stability_margins(poses.final)
+    if at_sensors and not why_no_readings(poses.final):
+        parts["sensor_margins"] = sensor_margins(poses.final, parts.get("margins"))
     return parts
 
 

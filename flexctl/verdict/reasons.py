@@ -12,6 +12,7 @@ from flexctl.robustness import StiffnessTolerance
 from flexctl.verdict.evaluation import Evaluation
 from flexctl.verdict.friction import FrictionVerdict
 from flexctl.verdict.margins import StabilityMargins
+from flexctl.verdict.margins_at_sensors import SensorMargins
 from flexctl.verdict.stability import Stability
 
 _THIN_STIFFNESS = 0.1  # measured rigs are softer than their models by more
@@ -19,6 +20,7 @@ _THIN_DISK = 0.3  # about 2.6 dB of gain or 17 degrees of phase, in all joints a
 _THIN_GAIN = 6.0  # dB: a factor of two, as inertias of payloads and gears may be off
 _THIN_PHASE = 30.0  # deg
 _THIN_DELAY = 2e-3  # s; a law held at 1 kHz brings 0.5 ms, its computation up to 1 ms more
+_LESS = 0.98  # of a margin at the actuators: one at the sensors is worth a word of its own
 _NO_DAMPING = 1e-4  # damping ratio: structures have ten times as much at least
 _OPEN_LOOPS = ("feedforward", "torque")
 
@@ -28,9 +30,9 @@ class Reason:
     """One reservation: its code, with numbers and names as facts (SI units, dB, deg).
 
     Codes: ``open-loop``, ``marginal``, ``undamped``, ``no-rest-at-poses``, ``unstable-at-pose``,
-    ``spillover``, ``no-rest-on-finer-truth``, ``thin-margins``, ``delay-is-upper-bound``,
-    ``stiffness``, ``friction-vibrates``, ``friction-stuck``, ``friction-slides``, ``hunts``,
-    ``sticks``, ``not-computed``.
+    ``spillover``, ``no-rest-on-finer-truth``, ``thin-margins``, ``thin-sensor-margins``,
+    ``delay-is-upper-bound``, ``stiffness``, ``friction-vibrates``, ``friction-stuck``,
+    ``friction-slides``, ``hunts``, ``sticks``, ``not-computed``.
     """
 
     code: str
@@ -43,7 +45,7 @@ def find_reasons(e: Evaluation) -> tuple[Reason, ...]:
         *_stability(e),
         *(_poses(e.stability) if e.stability else ()),
         *_finer_truths(e),
-        *(_margins(e.margins) if e.margins else ()),
+        *(_margins(e.margins, e.sensor_margins) if e.margins else ()),
         *(_stiffness(e.stiffness) if e.stiffness else ()),
         *(_friction(e.friction, e.settle_within) if e.friction else ()),
         *not_computed(e),
@@ -110,25 +112,38 @@ def _finer_truths(e: Evaluation) -> list[Reason]:
     ]
 
 
-def _margins(m: StabilityMargins) -> list[Reason]:
-    """Every thin margin, with the joint (from 0) at which it is smallest."""
+def _margins(m: StabilityMargins, s: SensorMargins | None) -> list[Reason]:
+    """Every thin margin, with the joint (from 0) at which it is smallest, or with the reading."""
     least_delay = _THIN_DELAY if m.sample_time is None else m.sample_time
-    kinds = (
-        ("gain_db", m.gain_db, _THIN_GAIN),
-        ("phase_deg", m.phase_deg, _THIN_PHASE),
-        ("delay_seconds", m.delay_seconds, least_delay),
-    )
-    thin: dict[str, Any] = {}
-    for name, values, least in kinds:
-        joint = int(np.argmin(values))
-        if values[joint] < least:
-            thin[name] = {"joint": joint, "value": float(values[joint])}
+    least = {"gain_db": _THIN_GAIN, "phase_deg": _THIN_PHASE, "delay_seconds": least_delay}
+    thin: dict[str, Any] = {
+        name: {"joint": int(np.argmin(getattr(m, name))), "value": float(getattr(m, name).min())}
+        for name in least
+        if getattr(m, name).min() < least[name]
+    }
     if m.common_delay_seconds < least_delay and len(m.gain_db) > 1:
         thin["common_delay_seconds"] = {"value": m.common_delay_seconds}
     if m.disk < _THIN_DISK:
         thin["disk"] = {"value": m.disk}
     reasons = [Reason(code="thin-margins", facts=thin)] if thin else []
+    if s is not None and (thin := _thin_at_sensors(m, s, least)):
+        reasons.append(Reason(code="thin-sensor-margins", facts=thin))
     return [*reasons, *([Reason(code="delay-is-upper-bound")] if m.delay_may_be_less else [])]
+
+
+def _thin_at_sensors(
+    m: StabilityMargins, s: SensorMargins, least: Mapping[str, float]
+) -> dict[str, Any]:
+    """Thin margins at the sensors that are less than those at the actuators."""
+    thin: dict[str, Any] = {}
+    for name, limit in least.items():
+        values = getattr(s, name)
+        k = int(np.argmin(values))
+        if values[k] < min(limit, _LESS * getattr(m, name).min()):
+            thin[name] = {"reading": s.readings[k], "value": float(values[k])}
+    if s.disk < min(_THIN_DISK, _LESS * m.disk):
+        thin["disk"] = {"value": s.disk}
+    return thin
 
 
 def _friction(f: FrictionVerdict, settle_within: float) -> list[Reason]:

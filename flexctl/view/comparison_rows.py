@@ -265,6 +265,13 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
             "at which the sampled and held law is still stable",
         ),
     },
+    "Margins at the sensors": {
+        "disk, all readings at once": (
+            _Merit(_at("margins.sensors.disk"), "", max, optional=True),
+            "gain and phase together, all readings of instruments independently; -: its law reads "
+            "the state of the arm",
+        ),
+    },
     "At rest, under the stated noise": {
         "tip, rms": (
             _Merit(_at("noise.tip_rms"), "mm", min, optional=True),

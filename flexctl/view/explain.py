@@ -21,13 +21,14 @@ from flexctl.search import (
     Tuning,
 )
 from flexctl.simulation import Trajectory
-from flexctl.verdict import Comparison, Evaluation, LoopResponses, StabilityMargins
+from flexctl.verdict import Comparison, Evaluation, LoopResponses, SensorMargins, StabilityMargins
 from flexctl.view.to_json import writer_of
 from flexctl.view.words import parts
 from flexctl.view.words.loci import loci_words
 from flexctl.view.words.margins import (
     certificate_words,
     margin_words,
+    sensor_margin_words,
     stability_margin_words,
     time_scale_words,
 )
@@ -78,6 +79,7 @@ _WORDS: dict[type, Callable[[Any], str]] = {
     LinearPlant: parts.linear_plant_words,
     LoopResponses: responses_words,
     Plant: parts.plant_words,
+    SensorMargins: sensor_margin_words,
     StabilityMargins: stability_margin_words,
     StiffnessMargin: margin_words,
     Scatter: scatter_words,

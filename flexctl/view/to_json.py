@@ -22,8 +22,13 @@ from flexctl.search import (
     Tuning,
 )
 from flexctl.simulation import Trajectory
-from flexctl.verdict import Comparison, Evaluation, LoopResponses, StabilityMargins
-from flexctl.view.json.evaluation import comparison_json, evaluation_json, stability_margins_json
+from flexctl.verdict import Comparison, Evaluation, LoopResponses, SensorMargins, StabilityMargins
+from flexctl.view.json.evaluation import (
+    comparison_json,
+    evaluation_json,
+    sensor_margins_json,
+    stability_margins_json,
+)
 from flexctl.view.json.inspection import inspection_json
 from flexctl.view.json.loci import loci_json
 from flexctl.view.json.loop import (
@@ -105,6 +110,7 @@ _WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     LoopResponses: responses_json,
     Operations: _operations_json,
     Plant: plant_json,
+    SensorMargins: sensor_margins_json,
     StabilityMargins: stability_margins_json,
     StiffnessMargin: margin_json,
     Scatter: scatter_json,

@@ -197,9 +197,10 @@ def judged(monkeypatch):
             "other_equilibrium": None,
             "run_times": "times",
             "judge_stiffness": TOLERANCE,
+            "why_no_readings": None,
         }
         names = ["judge_tracking", "judge_residual", "judge_effort", "stability_margins"]
-        names += ["sampling_rate_of", "noise_levels", "judge_friction"]
+        names += ["sampling_rate_of", "noise_levels", "judge_friction", "sensor_margins"]
         made |= {name: name for name in names}
         for name, value in (made | parts).items():
             fails = isinstance(value, Exception)
@@ -229,13 +230,14 @@ PARTS = {
     "residual": "judge_residual",
     "effort": "judge_effort",
     "margins": "stability_margins",
+    "sensor_margins": "sensor_margins",
     "min_sampling_rate": "sampling_rate_of",
     "stiffness": TOLERANCE,
     "rest": "resting",
     "noise": "noise_levels",
     "friction": "judge_friction",
 }
-OF_STABLE = {"margins", "min_sampling_rate", "noise", "friction"}
+OF_STABLE = {"margins", "sensor_margins", "min_sampling_rate", "noise", "friction"}
 
 
 def known(found):
@@ -254,7 +256,8 @@ def test_every_part_stands_where_it_belongs(judged):
 @pytest.mark.parametrize(
     ("part", "metric", "lost"),
     [
-        ("stability_margins", "margins", {"margins"}),
+        ("stability_margins", "margins", {"margins", "sensor_margins"}),
+        ("sensor_margins", "margins.sensors", {"sensor_margins"}),
         ("sampling_rate_of", "margins.min_sampling_rate", {"min_sampling_rate"}),
         ("judge_stiffness", "stiffness", {"stiffness"}),
         ("judge_stability", "spillover", OF_STABLE),
@@ -310,6 +313,14 @@ def test_what_a_library_says_in_two_words_becomes_a_sentence(judged, error, why)
     found = judged(stability_margins=error)
     expected = f"the computation failed: {why}" if why else "no gains"
     assert found.not_computed == {"margins": expected}
+
+
+def test_a_law_of_the_state_has_no_margins_at_sensors_and_says_why(judged):
+    found = judged(why_no_readings="it reads the state")
+    assert set(PARTS) - known(found) == {"sensor_margins"}
+    assert found.no_sensors == "it reads the state"
+    assert found.not_computed == {}
+    assert judged().no_sensors is None
 
 
 @pytest.mark.parametrize("stable", ["marginal", False])

@@ -35,6 +35,11 @@ WORDS = {
     "wall_seconds",
     "integrator",
 }  # no numbers of the verdict
+NAMED = (
+    ".sensor_margins",
+    ".no_sensors",
+    ".linear.read.of_instruments",
+)  # what a law says it reads
 OF_RUN = (".tracking", ".residual", ".effort", ".trajectory")
 
 
@@ -56,7 +61,7 @@ def numbers(value, path=""):
 
 def same_numbers(one, other, without=()):
     ours, theirs = (
-        {path: value for path, value in numbers(record) if not path.startswith(without)}
+        {path: value for path, value in numbers(record) if not path.startswith((*NAMED, *without))}
         for record in (one, other)
     )
     assert ours.keys() == theirs.keys()
@@ -155,6 +160,11 @@ def test_a_wrapped_copy_of_a_built_in_law_gets_the_same_verdict(case, wrap):
     # a function hides that its wind-up of the rotors computes with the stiffness of the springs
     hidden = wrap is as_function and case is elastic_joint
     same_numbers(*verdicts, without=(".stiffness.exact", ".stiffness.path_p") if hidden else ())
+    own, names = verdicts[0], [f"{name}{kind}" for kind in ("", "rate") for name in names]
+    assert own.sensor_margins is None  # joint-pd names no instruments, a wrapped law what it reads
+    assert "no instruments" in own.no_sensors
+    read = verdicts[1].sensor_margins.readings
+    assert [name.replace(".", "").replace("_", "") for name in read] == names
 
 
 # 20 + 5/s + 6 s/(0.005 s + 1), its filtered derivative being 1200 - 240000/(s + 200)

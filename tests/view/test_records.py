@@ -119,6 +119,13 @@ RECORDS = {
         "Plant(single-link-hub, 2 modes, n=3, m=1)",
         "single-link-hub on 2 modes per link and plane: 3 coordinates, 1 actuator.",
     ),
+    "SensorMargins": (
+        lambda: flexctl.sensor_margins(
+            flexctl.close_loop(flexctl.design_controller(ARM, "hub-lqg"), ARM, modes=2)
+        ),
+        "SensorMargins(readings=('joint1', 'link1.y.1', 'link1.y.2', 'joint1.rate')",
+        "All readings together: disk margin 0.209 (smallest at 28.3 rad/s)",
+    ),
     "StabilityMargins": (
         lambda: flexctl.stability_margins(make_loop()),
         "StabilityMargins(gain_up_db=[inf]",
@@ -259,9 +266,11 @@ def test_a_design_is_made_again_from_its_numbers(record):
 
 def test_stability_margins_are_those_of_the_comparison():
     compared = flexctl.to_json(make_record("Evaluation"))["margins"]
-    rate = compared.pop("min_sampling_rate")
+    rate, sensors = compared.pop("min_sampling_rate"), compared.pop("sensors")
 
     assert rate > 0
+    assert sensors is None
+    assert "no instruments" in compared.pop("no_sensors")
     assert flexctl.to_json(make_record("StabilityMargins")) == compared
 
 

@@ -11,7 +11,7 @@ from flexctl.robustness.lft.controller_lft import (
 from flexctl.robustness.lft.crossings import RealCrossing
 from flexctl.robustness.lft.deadline import ENDLESS, Deadline
 from flexctl.robustness.lft.mu_bounds import MuBounds, find_mu_bounds
-from flexctl.robustness.lft.one_error import first_crossing
+from flexctl.robustness.lft.one_error import first_crossing, first_crossings
 from flexctl.robustness.lft.real_crossings import (
     find_real_crossings,
     search_ends,
@@ -51,6 +51,7 @@ __all__ = [
     "find_mu_bounds",
     "find_real_crossings",
     "first_crossing",
+    "first_crossings",
     "frequency_response",
     "search_ends",
     "stable_interval",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from flexctl.robustness.lft.deadline import Deadline
 from flexctl.robustness.lft.real_crossings import (
     first_unstable,
     is_small,
+    search_ends,
     stable_interval,
     unstable_at,
 )
@@ -26,6 +28,25 @@ def first_crossing(loop: UncertainLoop) -> float:
     """
     exact = exact_crossing(loop)
     return bracketed_crossing(loop) if exact is None else exact
+
+
+def first_crossings(loop: UncertainLoop) -> tuple[float, float]:
+    """Sizes of the errors below and above 0, nearest to it, at which a loop of one is unstable.
+
+    Those of `first_crossing` in both directions, from one eigenvalue problem.
+    """
+    find: Callable[[float], float] | None = None
+    if is_small(loop):
+        with suppress(DesignError, ComputationError):  # each end may be found by itself
+            find = search_ends(loop)
+
+    def size(sign: float) -> float:
+        if find is not None:
+            with suppress(DesignError, ComputationError):
+                return abs(find(sign))
+        return bracketed_crossing(loop.along(np.array([sign])))
+
+    return size(-1.0), size(1.0)
 
 
 def exact_crossing(loop: UncertainLoop) -> float | None:

@@ -11,13 +11,16 @@ from flexctl.loop import ClosedLoop
 from flexctl.model import Design
 from flexctl.search.tuning.free_numbers import FreeNumbers
 from flexctl.search.tuning.requirements import OF_EIGENVALUES, SETTLING, Objective, Requirement
-from flexctl.verdict import MORE_IS_BETTER, find_no_rest
+from flexctl.verdict import MORE_IS_BETTER, NO_INSTRUMENTS, SENSORS, find_no_rest
 
 _NO_LIMIT_OF = ("stability.stable",)  # the loop is to be stable in any case
 _RANGES = {
     "stability.min_damping_ratio": (-1.0, 1.0),
     "margins.phase_deg": (0.0, 180.0),
     "margins.disk": (0.0, 2.0),
+    "margins.sensors.phase_deg": (0.0, 180.0),
+    "margins.sensors.disk": (0.0, 2.0),
+    "margins.sensors.reading_disk": (0.0, 2.0),
     "stiffness.exact.alpha_lower": (-1.0, 0.0),
     "stiffness.exact.path_alpha_lower": (-1.0, 0.0),
 }  # least and greatest value that a metric can have; of others 0 and any
@@ -109,6 +112,8 @@ def _why_missing(loop: ClosedLoop, key: str) -> str | None:
         return find_no_rest(loop.controller)
     if key.startswith("stiffness.") and not loop.controller.plant.stiffness_parts:
         return "the arm is rigid"
+    if key.startswith(SENSORS) and not loop.controller.reads_instruments:
+        return NO_INSTRUMENTS
     if key == "margins.min_sampling_rate" and loop.controller.observer is not None:
         return "an observer would be another one at another rate"
     return None

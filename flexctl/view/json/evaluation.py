@@ -13,6 +13,7 @@ from flexctl.verdict import (
     Comparison,
     Evaluation,
     FrictionVerdict,
+    SensorMargins,
     Stability,
     StabilityMargins,
     find_reasons,
@@ -51,8 +52,7 @@ def evaluation_json(e: Evaluation) -> dict[str, Any]:
             "residual": e.residual and asdict(e.residual),
             "effort": e.effort and asdict(e.effort),
             "stability": e.stability and _stability(e.stability),
-            "margins": e.margins
-            and {**stability_margins_json(e.margins), "min_sampling_rate": e.min_sampling_rate},
+            "margins": e.margins and _margins(e, e.margins),
             "noise": e.noise and asdict(e.noise),
             "stiffness": _stiffness(e.stiffness),
             "friction": e.friction and _friction(e.friction),
@@ -81,6 +81,24 @@ def _stability(s: Stability) -> dict[str, Any]:
         "path_t": s.path_t,
         "poles": {"re": s.poles.real, "im": s.poles.imag},
     }
+
+
+def _margins(e: Evaluation, margins: StabilityMargins) -> dict[str, Any]:
+    return {
+        **stability_margins_json(margins),
+        "min_sampling_rate": e.min_sampling_rate,
+        "sensors": e.sensor_margins and sensor_margins_json(e.sensor_margins),
+        "no_sensors": e.no_sensors,
+    }
+
+
+def sensor_margins_json(margins: SensorMargins) -> dict[str, Any]:
+    """Write the margins of a stable loop at its sensors; what is infinite is None."""
+    names = (
+        "readings gain_db gain_up_db gain_down_db phase_deg delay_seconds disk disk_frequency "
+        "reading_disk reading_sensitivity_peak reading_complementary_peak"
+    )
+    return plain(attributes(margins, names))
 
 
 def stability_margins_json(margins: StabilityMargins) -> dict[str, Any]:

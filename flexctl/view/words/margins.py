@@ -20,7 +20,7 @@ from flexctl.robustness import (
     StiffnessMargin,
     TimeScaleMargin,
 )
-from flexctl.verdict import StabilityMargins
+from flexctl.verdict import SensorMargins, StabilityMargins
 from flexctl.view.words.numbers import (
     ALMOST_ALL,
     basis_words,
@@ -29,6 +29,7 @@ from flexctl.view.words.numbers import (
     limit_words,
     percent,
 )
+from flexctl.view.words.responses import reading_name
 
 _AT_THE_END = 1.02  # of a guaranteed range: a worst case there is what ends it
 _FEW = 3  # errors of a worst case that a sentence names
@@ -51,6 +52,24 @@ def stability_margin_words(margins: StabilityMargins) -> str:
         f"{margins.disk:.3g} (smallest at {margins.disk_frequency:.3g} rad/s). Sensitivity peaks: "
         f"Ms {margins.joint_sensitivity_peak.max():.3g}, Mt "
         f"{margins.joint_complementary_peak.max():.3g} of one joint.{bound}"
+    )
+
+
+def sensor_margin_words(margins: SensorMargins) -> str:
+    """Say the stability margins of every reading, and of all readings together."""
+    readings = zip(
+        margins.readings, margins.gain_db, margins.phase_deg, margins.delay_seconds, strict=True
+    )
+    each = [
+        f"{reading_name(name)}: {_limited(gain, 1, 'dB')}, {_limited(phase, 1, 'deg')}, "
+        f"{_limited(delay, 1e3, 'ms of delay')}"
+        for name, gain, phase, delay in readings
+    ]
+    return (
+        f"Stability margins at the sensors, {'; '.join(each)}. All readings together: disk margin "
+        f"{margins.disk:.3g} (smallest at {margins.disk_frequency:.3g} rad/s). Sensitivity peaks: "
+        f"Ms {margins.reading_sensitivity_peak.max():.3g}, Mt "
+        f"{margins.reading_complementary_peak.max():.3g} of one reading."
     )
 
 

@@ -33,6 +33,15 @@ _NAMES = {
     "margins.complementary_peak": "peak of the complementary sensitivity, all joints together",
     "margins.joint_sensitivity_peak": "sensitivity peak",
     "margins.joint_complementary_peak": "peak of the complementary sensitivity",
+    "margins.sensors.gain_db": "gain margin at the sensors",
+    "margins.sensors.phase_deg": "phase margin at the sensors",
+    "margins.sensors.delay_seconds": "delay margin at the sensors",
+    "margins.sensors.disk": "disk margin at the sensors, all readings together",
+    "margins.sensors.reading_disk": "disk margin at the sensors, one reading",
+    "margins.sensors.reading_sensitivity_peak": "sensitivity peak at the sensors",
+    "margins.sensors.reading_complementary_peak": (
+        "peak of the complementary sensitivity at the sensors"
+    ),
     "margins.min_sampling_rate": "smallest sampling rate",
     "noise.tip_rms": "rms tip motion by noise",
     "noise.torque_rms": "rms command by noise",

@@ -85,5 +85,10 @@ def channel_name(channel: ChannelResponse) -> str:
     name = channel.name
     if channel.place == "actuator":
         return f"actuator of {name.removeprefix('tau.')}"
+    return reading_name(name)
+
+
+def reading_name(name: str) -> str:
+    """Name a reading: ``joint1``, ``rate of joint1``, ``encoder of joint1``."""
     rate = name.endswith((".rate", "_rate"))
     return f"rate of {name[: -len('.rate')]}" if rate else name

@@ -17,6 +17,7 @@ from flexctl.verdict import (
 )
 from flexctl.view.words.numbers import angle, growth_words, length, limit_name, listed, percent
 from flexctl.view.words.parts import per_link
+from flexctl.view.words.responses import reading_name
 
 _SOONER = 0.9  # share of the first one's settling time
 _NEAR = 0.1  # of the settling band: the tip may rest so far off its reference without a word
@@ -28,6 +29,7 @@ _GRAVE = ("unstable-at-pose", "spillover", "friction-stuck", "friction-slides", 
 _METRICS = {  # others are called as they are
     "spillover": "stability on other truth orders",
     "margins": "gain, phase, delay and disk margins",
+    "margins.sensors": "margins at the sensors",
     "margins.min_sampling_rate": "the smallest sampling rate",
     "friction": "what friction does to the loop",
     "stiffness": "the stiffness margin",
@@ -294,18 +296,31 @@ def reason_words(reason: Reason) -> str:
 
 def _thin_margins(facts: Mapping[str, Any]) -> str:
     """Name every margin that is thin, and the joint that has least of it."""
-    by_joint: dict[int, list[str]] = {}
-    for name, (unit, words) in _MARGINS.items():
-        if name in facts:
-            size = f"{unit * facts[name]['value']:.3g} {words}"
-            by_joint.setdefault(facts[name]["joint"], []).append(size)
-    thin = [f"joint{joint + 1}: {', '.join(by_joint[joint])}" for joint in sorted(by_joint)]
+    thin = _thin_by(facts, "joint", lambda joint: f"joint{joint + 1}")
     if "common_delay_seconds" in facts:
         delay = 1e3 * facts["common_delay_seconds"]["value"]
         thin.append(f"all joints together: {delay:.3g} ms of delay")
     if "disk" in facts:
         thin.append(f"disk {facts['disk']['value']:.3g}")
     return f"its margins are thin ({'; '.join(thin)})"
+
+
+def _thin_sensor_margins(facts: Mapping[str, Any]) -> str:
+    """Name every margin at the sensors that is thin, and the reading that has least of it."""
+    thin = _thin_by(facts, "reading", reading_name)
+    if "disk" in facts:
+        thin.append(f"disk of all readings {facts['disk']['value']:.3g}")
+    return f"its margins at the sensors are thin ({'; '.join(thin)})"
+
+
+def _thin_by(facts: Mapping[str, Any], channel: str, name: Callable[[Any], str]) -> list[str]:
+    """Write the thin margins of single channels, by channel."""
+    by_channel: dict[Any, list[str]] = {}
+    for key, (unit, words) in _MARGINS.items():
+        if key in facts:
+            size = f"{unit * facts[key]['value']:.3g} {words}"
+            by_channel.setdefault(facts[key][channel], []).append(size)
+    return [f"{name(one)}: {', '.join(by_channel[one])}" for one in sorted(by_channel)]
 
 
 def _stiffness(facts: Mapping[str, Any]) -> str:
@@ -367,6 +382,7 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "spillover": lambda facts: f"spillover: unstable on {_orders(facts)}",
     "no-rest-on-finer-truth": lambda facts: f"no equilibrium at its reference on {_orders(facts)}",
     "thin-margins": _thin_margins,
+    "thin-sensor-margins": _thin_sensor_margins,
     "delay-is-upper-bound": lambda _: (
         "its delay margins are upper bounds: a mode is so fast compared with the sampling period "
         "that narrow ranges of smaller unstable delays may have been missed"
