@@ -53,6 +53,7 @@ def test_each_sample_is_won_by_the_design_that_compare_ranks_first(found, soft):
         design=sweep.design[:9],
         metrics={key: x[:9] for key, x in sweep.metrics.items()},
         done=sweep.done[:9],
+        refused=sweep.refused[:9],
     )
     wins = _summed_up(few, load_model(ARM)).wins
     for name in ("hub-pd", "soft"):
