@@ -38,13 +38,13 @@ class WorstArm:
         Why the gain set has no rank there: "unstable", or why the verdict failed; None where it has
         one, and all other samples rank better.
     arm
-        The arm as it is; None where there is none with these numbers.
+        The arm as it is.
     """
 
     sample: int
     values: dict[str, float]
     why: str | None
-    arm: Arm | None = field(repr=False)
+    arm: Arm = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -272,8 +272,5 @@ def _worst(found: Sweep, arm: Arm, own: Array, place: Array) -> WorstArm:
         f"{key.removeprefix('truth.')}={'*' if scaled else ''}{values[key]!r}"
         for key, scaled in zip(found.keys, found.scaled, strict=True)
     ]
-    try:
-        true = apply_settings(arm, settings, option="scatter")
-    except InputError:  # the verdict says why
-        true = None
+    true = apply_settings(arm, settings, option="scatter")
     return WorstArm(sample=k // len(found.designs), values=values, why=why, arm=true)

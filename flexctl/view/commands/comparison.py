@@ -122,8 +122,6 @@ def _keep_worst(found: Scatter, folder: Path) -> dict[str, Path]:
     folder.mkdir(exist_ok=True)
     files = {}
     for name, one in found.worst.items():
-        if one.arm is None:
-            continue
         files[name] = folder / f"{found.sweep.model}-worst-for-{name}.toml"
         rank = one.why or "the last of all samples as compare ranks them"
         comment = f"Sample {one.sample} of {found.sweep.model}: {name}, {rank}."
