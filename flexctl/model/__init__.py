@@ -60,7 +60,7 @@ from flexctl.model.methods import (
     load_method,
 )
 from flexctl.model.motor import Command, Motor
-from flexctl.model.plausibility import odd_motion, odd_numbers
+from flexctl.model.plausibility import odd_delays, odd_motion, odd_numbers
 from flexctl.model.profile import TWIST, UNIFORM, Profile
 from flexctl.model.record import BasisChoice, Solver, Unquoted, pick_basis, shown
 from flexctl.model.refusals import build, build_file, nearest, nearest_path, refuse
@@ -149,6 +149,7 @@ __all__ = [
     "model_text",
     "nearest",
     "nearest_path",
+    "odd_delays",
     "odd_motion",
     "odd_numbers",
     "only_number",

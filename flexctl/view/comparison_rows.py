@@ -75,6 +75,11 @@ def _largest(values: Sequence[Any]) -> float | None:
     return max(values) if values and None not in values else None
 
 
+def _any(values: Sequence[float]) -> Sequence[float] | None:
+    """Pick figures; None, and so no row, where all of them are 0."""
+    return values if any(values) else None
+
+
 def _torque_limits(limits: Sequence[float | None]) -> Sequence[float | None] | None:
     """Pick the torque limits; None, and so no row, where no joint has one."""
     return limits if any(limit is not None for limit in limits) else None
@@ -169,6 +174,10 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
         "joint errors, largest": (
             _Merit(_at("tracking.joint_error_max"), "{joint}"),
             "joint by joint",
+        ),
+        "beyond position limits": (
+            _Merit(_at("position_excess", _any), "{joint}", optional=True),
+            "joint by joint, at most, over the whole run; no stop is modelled",
         ),
     },
     "Effort": {

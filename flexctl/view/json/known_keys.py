@@ -48,7 +48,7 @@ def known_of_evaluation() -> Known:
     return {
         **_all(VALUE, "design method energy_residual settle_within no_rest failed"),
         **_all(ANY, "not_computed reasons"),
-        **_all(LIST, "saturated_seconds assumptions"),
+        **_all(LIST, "saturated_seconds position_excess assumptions"),
         **dict.fromkeys(("basis", "truth"), ANY),
         "tracking": _all(VALUE, "tip_error_max tip_error_rms") | {"joint_error_max": LIST},
         "rest": _all(VALUE, "exists tip_offset holds falls elsewhere")
