@@ -128,9 +128,10 @@ _HANDY = 1e-3  # smaller figures would need an exponent
 # By group and label: where the figure of merit is found, and what it means.
 _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
     "After the motion": {
-        "largest tip error": (
+        "tip error from rest, largest": (
             _Merit(_at("residual.tip_error_max"), "mm", min),
-            "from the end of the reference on; designs that settle are ranked by it",
+            "distance from where the tip rests with its static sag, from the end of the reference "
+            "on; designs that settle are ranked by it",
         ),
         "settles after": (
             _Merit(

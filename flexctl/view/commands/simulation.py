@@ -215,7 +215,7 @@ def _headings(answer: Mapping[str, Any], arm: Arm, sprung: Sequence[str]) -> lis
     lines = [f"{name}\n[m{unit}]" for name, unit in zip(names, line_units(names), strict=True)]
     return [
         "t\n[s]",
-        "tip error\n[mm]",
+        "tip error from\nrigid arm [mm]",
         *(f"{name}\n[{unit}]" for name, unit in zip(joints, angles, strict=True)),
         *(f"{name} wind-up\n[{_SMALL[unit_of[name]]}]" for name in sprung),
         *lines,
