@@ -23,6 +23,7 @@ _OPERATORS = {
 }
 _PATTERN = re.compile(r"\s*(?P<key>[^<>=!\s]+)\s*(?P<sign>[<>=!]+)\s*(?P<value>\S.*?)\s*")
 _SIGNS = "< <= > >= == !="
+_ENTRIES = ["0", "1", "..."]  # of a list whose length only the answer tells
 _NAMED = 12  # keys in a line that refuses
 _WORDS = {"true": True, "false": False, "null": None}
 
@@ -106,9 +107,9 @@ def _check(one: Requirement, known: Mapping[str, Any]) -> None:
     for part in one.key.split("."):
         if place == "any" or (place == "list" and part.isdigit()):
             return
-        inside = place if isinstance(place, Mapping) else ["0", "1", "..."] * (place == "list")
-        if part not in inside:
-            hint = _fuller(one.key, known) or _hint(part, list(inside))
+        if not isinstance(place, Mapping) or part not in place:
+            inside = list(place) if isinstance(place, Mapping) else _ENTRIES * (place == "list")
+            hint = _fuller(one.key, known) or _hint(part, inside)
             raise InputError(f"--require: expected a key of the result{hint}, got {one.key}")
         place = place[part]
     if isinstance(place, Mapping):
