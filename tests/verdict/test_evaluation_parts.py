@@ -199,7 +199,7 @@ def judged(monkeypatch):
             "judge_stiffness": TOLERANCE,
         }
         names = ["judge_tracking", "judge_residual", "judge_effort", "stability_margins"]
-        names += ["sampling_rate_of", "noise_levels", "judge_friction"]
+        names += ["sampling_rate_of", "noise_levels", "judge_friction", "judge_positions"]
         made |= {name: name for name in names}
         for name, value in (made | parts).items():
             fails = isinstance(value, Exception)
@@ -228,6 +228,7 @@ PARTS = {
     "tracking": "judge_tracking",
     "residual": "judge_residual",
     "effort": "judge_effort",
+    "positions": "judge_positions",
     "margins": "stability_margins",
     "min_sampling_rate": "sampling_rate_of",
     "stiffness": TOLERANCE,
