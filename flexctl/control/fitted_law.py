@@ -92,7 +92,7 @@ def _instrumented(
 ) -> FittedLaw:
     """Read instruments directly where they give all that the law uses, else by an observer."""
     if missing := places_without_encoder(plant, design):
-        expected = f"an encoder of {missing[0]}, whose difference is asked for"
+        expected = f"an encoder of {_with_side(plant, missing[0])}, whose difference is asked for"
         raise refuse(design.label, "instruments", expected=expected, got=Unquoted("none"))
     fitted, needs = fit_instruments(plant, design), _needs(plant, parts)
     if name := read_twice(fitted):
@@ -102,7 +102,7 @@ def _instrumented(
     drives = {plant.coordinates[row] for row in plant.drives}
     collocated = needs[0] | needs[1] <= drives
     if design.observer is None and (collocated or not lacking):
-        _require_fitting(design, fitted, needs, lacking)
+        _require_fitting(plant, design, fitted, needs, lacking)
         if not design.loop.sample_time:
             return FittedLaw(parts=direct_continuous_law(plant, parts, fitted), fitted=fitted)
         unlimited = None
@@ -166,6 +166,7 @@ def _observed(
     )
 
 
+_POSITION, _RATE = "an encoder", "a tachometer or a difference"  # what reads them
 _Needs = tuple[set[str], set[str]]  # coordinates whose position, and whose rate, a law reads
 
 
@@ -181,13 +182,32 @@ def _needs(plant: Plant, parts: LawParts) -> _Needs:
 def _lacking(fitted: Instrumentation, needs: _Needs) -> Iterator[tuple[str, str]]:
     """Yield what a law reads and no instrument gives: the instrument, and its coordinate."""
     for place in sorted(needs[0] - set(fitted.at("encoder"))):
-        yield "an encoder", place
-    rates = set(fitted.at("tachometer")) | {one.place for one in fitted.differences}
-    for place in sorted(needs[1] - rates):
-        yield "a tachometer or a difference", place
+        yield _POSITION, place
+    for place in sorted(needs[1] - _rates(fitted)):
+        yield _RATE, place
+
+
+def _rates(fitted: Instrumentation) -> set[str]:
+    """Coordinates whose rates are read."""
+    return set(fitted.at("tachometer")) | {one.place for one in fitted.differences}
+
+
+def _other_side(plant: Plant, place: str) -> str | None:
+    """Return the coordinate of a flexible joint's other side; None of a rigid joint."""
+    number = place.removeprefix("rotor").removeprefix("joint")
+    other = f"joint{number}" if place.startswith("rotor") else f"rotor{number}"
+    return other if other in plant.coordinates and place in plant.coordinates else None
+
+
+def _with_side(plant: Plant, place: str) -> str:
+    """Name a coordinate, of a flexible joint with the key of its side."""
+    if _other_side(plant, place) is None:
+        return place
+    return f'{place} (side = "{"motor" if place.startswith("rotor") else "link"}")'
 
 
 def _require_fitting(
+    plant: Plant,
     design: Design,
     fitted: Instrumentation,
     needs: _Needs,
@@ -195,8 +215,11 @@ def _require_fitting(
 ) -> None:
     """Refuse instruments that are missing, read by nothing, or give the same rate twice."""
     for what, place in lacking:
-        expected = f"{what} of {place}, which method {design.method} reads"
-        raise refuse(design.label, "instruments", expected=expected, got=Unquoted("none"))
+        expected = f"{what} of {_with_side(plant, place)}, which method {design.method} reads"
+        other = _other_side(plant, place)
+        read = set(fitted.at("encoder")) if what == _POSITION else _rates(fitted)
+        got = f"one of {_with_side(plant, other)}" if other and other in read else "none"
+        raise refuse(design.label, "instruments", expected=expected, got=Unquoted(got))
     twice = {one.place for one in fitted.differences} & set(fitted.at("tachometer"))
     for place in sorted(twice):
         expected = f"one rate of {place}"

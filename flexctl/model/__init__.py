@@ -60,10 +60,10 @@ from flexctl.model.methods import (
     load_method,
 )
 from flexctl.model.motor import Command, Motor
-from flexctl.model.plausibility import odd_motion, odd_numbers
+from flexctl.model.plausibility import odd_delays, odd_motion, odd_numbers
 from flexctl.model.profile import TWIST, UNIFORM, Profile
 from flexctl.model.record import BasisChoice, Solver, Unquoted, pick_basis, shown
-from flexctl.model.refusals import build, build_file, nearest, refuse
+from flexctl.model.refusals import build, build_file, nearest, nearest_path, refuse
 from flexctl.model.samples import Samples, load_ratios, load_samples
 from flexctl.model.settings import (
     DESIGN_TABLES,
@@ -148,6 +148,8 @@ __all__ = [
     "load_samples",
     "model_text",
     "nearest",
+    "nearest_path",
+    "odd_delays",
     "odd_motion",
     "odd_numbers",
     "only_number",

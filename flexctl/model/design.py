@@ -27,6 +27,7 @@ from flexctl.model.law import (
     StateSpace,
 )
 from flexctl.model.methods import METHODS, PRESCRIBED, Options, method_names
+from flexctl.model.one_per_joint import write_single_numbers
 from flexctl.model.record import (
     NOTHING,
     BasisChoice,
@@ -336,6 +337,7 @@ class Design(FileRecord):
     def table(self) -> dict[str, Any]:
         """Return the table of the file; a motion in memory is kept as it is."""
         table = FileRecord.table(self)
+        write_single_numbers(table)
         if self.reference.motion is not None:
             table["reference"]["motion"] = self.reference.motion
         return table

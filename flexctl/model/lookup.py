@@ -10,7 +10,9 @@ from flexctl.errors import InputError
 from flexctl.model.arm import Arm
 from flexctl.model.design import Design
 from flexctl.model.files import read_toml
-from flexctl.model.refusals import build_file, nearest
+from flexctl.model.one_per_joint import has_list_of_one, list_of_one_faults
+from flexctl.model.refusals import build_file, nearest, refuse
+from flexctl.model.samples import load_samples
 from flexctl.records import plain
 
 Kind = Literal["models", "designs"]
@@ -92,7 +94,19 @@ def _load(record: type[F], name_or_path: F | str | os.PathLike[str]) -> F:
     if isinstance(name_or_path, record):
         return name_or_path
     path = find(_KINDS[record], name_or_path)
-    return build_file(record, read_toml(path), path.stem, path)
+    table = read_toml(path)
+    file = build_file(record, table, path.stem, path)
+    if isinstance(file, Design) and has_list_of_one(table):
+        for key, expected, got in list_of_one_faults(table, _joints(file)):
+            raise refuse(file.label, key, expected=expected, got=got)
+    return file
+
+
+def _joints(design: Design) -> int:
+    """Return the number of joints that the reference of a design moves."""
+    if design.reference_file is not None:
+        return len(load_samples(design.reference_file).joint)
+    return len(design.reference.from_ or ())
 
 
 def _entry(record: type[F], name: str, path: Path) -> Entry:

@@ -17,6 +17,8 @@ _DAMPED = 0.2  # damping ratio of a link's own modes
 _FALL = 100.0  # m/s^2
 _LONG, _HEAVY = 100.0, 1e4  # m, kg/m
 _REACH = 20.0  # rad, of a joint's limits: three turns
+_CONSTANTS = 2.0  # ratio of k_e and k_t, which are equal but for losses
+_LATE = 20  # samples
 _FIRST = 3.5160153  # (1.87510407)^2, of the clamped-free beam
 
 
@@ -46,6 +48,18 @@ def odd_motion(design: Design, arm: Arm) -> list[str]:
     ]
 
 
+def odd_delays(design: Design) -> list[str]:
+    """Return a line for each delay of a design of many samples of its law."""
+    T = design.loop.sample_time
+    delays = {"loop.delay": design.loop.delay}
+    delays |= {f"instruments[{k}].delay": one.delay for k, one in enumerate(design.instruments, 1)}
+    return [
+        f"{design.label}: {key}: {delay:g} s, {delay / T:.4g} samples of the law (ms?)"
+        for key, delay in delays.items()
+        if T and delay > _LATE * T
+    ]
+
+
 def _of_arm(arm: Arm) -> Iterator[str]:
     g = hypot(*arm.gravity)
     if g > _FALL:
@@ -71,6 +85,7 @@ def _of_link(link: Link) -> Iterator[str]:
             f"dh: a and d are 0, so that what follows the link of {link.length:g} m, or the "
             "payload, sits at its joint"
         )
+    yield from _of_motor(link)
     if link.length > _LONG:
         yield f"length: {link.length:g} m (mm?)"
     if link.mass_per_length > _HEAVY:
@@ -82,6 +97,24 @@ def _of_link(link: Link) -> Iterator[str]:
             yield f"{statement} {first:.3g} rad/s, more than a slender beam can (N mm^2?)"
         if first < _SLOWEST:
             yield f"{statement} {first:.3g} rad/s, {_TURN / first / 60:.3g} min a period"
+
+
+def _of_motor(link: Link) -> Iterator[str]:
+    """Yield what a motor's constants or a gear have that is mostly another unit, or inverse."""
+    motor = link.motor
+    if motor and motor.back_emf:
+        times = motor.back_emf / motor.torque_constant
+        if not 1 / _CONSTANTS <= times <= _CONSTANTS:
+            yield (
+                f"motor.back_emf: {motor.back_emf:g} V s/rad, {times:.3g} times the "
+                f"torque_constant of {motor.torque_constant:g} N m/A; in SI units both are the "
+                "same number (rpm/V, V per 1000 rpm, mN m/A?)"
+            )
+    table = "flexible_joint" if link.flexible_joint else "motor"
+    if link.gear < 1:
+        unit = " rad/m" if link.joint == "prismatic" else ""
+        turns = "a motor that turns more slowly than the joint" if not unit else "a long pitch"
+        yield f"{table}.gear: {link.gear:g}{unit}, {turns} (the inverse, {1 / link.gear:.4g}?)"
 
 
 def _angle(value: float) -> str:

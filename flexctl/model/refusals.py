@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -109,6 +109,31 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"nearest: {close[0]}" if close else f"one of: {', '.join(known) or 'none'}"
 
 
+def nearest_path(path: str, known: Iterable[str]) -> str:
+    """Return ``did you mean ...?`` with the known path of the same last key most like a path.
+
+    Returns "" where no path ends so.
+    """
+    last = path.rpartition(".")[2].lower()
+    same = sorted(one for one in known if one.rpartition(".")[2].lower() == last)
+    if not same:
+        return ""
+    best = max(same, key=lambda one: difflib.SequenceMatcher(None, path, one).ratio())
+    return f"did you mean {best}?"
+
+
+def number_paths(table: object, path: str = "") -> Iterator[str]:
+    """Yield the paths of all numbers and arrays of a table; tables of an array count from 1."""
+    if isinstance(table, Mapping):
+        for key, value in table.items():
+            yield from number_paths(value, f"{path}.{key}" if path else key)
+    elif isinstance(table, list | tuple) and table and isinstance(table[0], Mapping):
+        for k, entry in enumerate(table, 1):
+            yield from number_paths(entry, f"{path}[{k}]")
+    elif isinstance(table, int | float | list | tuple) and not isinstance(table, bool):
+        yield path
+
+
 def known_keys(record: type[BaseModel]) -> list[str]:
     """Return the keys of a record as a file spells them."""
     not_written = ("name", "path") if issubclass(record, FileRecord) else ()
@@ -138,7 +163,10 @@ def _sentence(record: type[Record], fault: ErrorDetails) -> str:
         got, expected = refusal.got, refusal.expected
     elif kind == "extra_forbidden":
         *above, key = location
-        hint = nearest(str(key), known_keys(_record_at(record, above)))
+        place = _record_at(record, above)
+        hint = nearest(str(key), known_keys(place))
+        if hint.startswith("one of") and (deeper := _deeper(place, str(key))):
+            hint = f"did you mean {deeper}?"
         expected, got = f"a known key ({hint})", Unquoted(_key(str(key)))
     elif kind in ("too_short", "too_long"):
         bound = "min_length" if "min_length" in context else "max_length"
@@ -148,6 +176,15 @@ def _sentence(record: type[Record], fault: ErrorDetails) -> str:
         expected = _EXPECTED.get(kind, fault["msg"]).format(**context)
         got = NOTHING if kind == "missing" else got
     return f"{key_path(location)}: expected {expected}, got {shown(got)}"
+
+
+def _deeper(record: type[BaseModel], key: str) -> str:
+    """Return the path of a key in a table of a record, such as ``motor.back_emf``; or ""."""
+    for name, field in record.model_fields.items():
+        inner = _record_in(field.annotation)
+        if inner and key in known_keys(inner):
+            return f"{field.alias or name}.{key}"
+    return ""
 
 
 def _items(count: int) -> str:

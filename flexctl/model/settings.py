@@ -6,9 +6,10 @@ profiles.  KEY is a key path of the model's file with a link's name, ``link[2]``
 of them) in front.
 """
 
+import difflib
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, NamedTuple
@@ -21,7 +22,14 @@ from flexctl.model.arm import Arm
 from flexctl.model.design import Design
 from flexctl.model.link import Link
 from flexctl.model.record import NOTHING, Unquoted, printable
-from flexctl.model.refusals import build_file, known_keys, nearest, refuse
+from flexctl.model.refusals import (
+    build_file,
+    known_keys,
+    nearest,
+    nearest_path,
+    number_paths,
+    refuse,
+)
 
 DESIGN_TABLES = (
     "gains",
@@ -43,6 +51,7 @@ DESIGN_TABLES = (
 
 _ENTRY = re.compile(r"(?P<name>\w+)\[(?P<place>\d+)\]")  # of an array of tables
 _ROOTS = ("gravity", "base", "payload", "truth")
+_MISTYPED = 0.75  # least likeness of a word that is one of the known ones, but for a slip
 _FACTOR = re.compile(r"\*(?P<factor>\S+)|(?P<percent>[+-]\S+)%")
 
 
@@ -181,12 +190,34 @@ def _targets(setting: _Setting, arm: Arm) -> list[_Target]:
         return [_Target(None, setting.keys)]
     indices = arm.link_indices(first)
     if not indices:
-        hint = nearest(first, [*_ROOTS, *(link.name for link in arm.links), "links"])
-        raise setting.refuse(f"a known key ({hint})", Unquoted(first))
+        raise _unknown(setting, arm)
     if not rest:
         hint = ", ".join(known_keys(Link))
         raise setting.refuse(f"a key of the link (one of: {hint})", NOTHING)
     return [_Target(i, tuple(rest)) for i in indices]
+
+
+def _unknown(setting: _Setting, arm: Arm) -> InputError:
+    """Return the error of a setting whose first key is that of no part of an arm."""
+    first, key = setting.keys[0], ".".join(setting.keys)
+    if is_of_design(key):
+        expected = f"a number of the arm ({first} belongs to a design's file)"
+        return setting.refuse(expected, Unquoted(printable(key)))
+    words = [*_ROOTS, *(link.name for link in arm.links), "links"]
+    mistyped = difflib.get_close_matches(first, words, cutoff=_MISTYPED)
+    hint = "" if mistyped else nearest_path(key, _paths(arm))
+    if not hint:
+        hint = nearest(first, [*words, *DESIGN_TABLES])
+        hint = nearest(first, words) if hint.startswith("one of") else hint
+    return setting.refuse(f"a known key ({hint})", Unquoted(first))
+
+
+def _paths(arm: Arm) -> Iterator[str]:
+    """Yield the key paths of all numbers that an arm has, or by default, under link names."""
+    table = _effective(arm)
+    links = zip(arm.links, table.pop("link"), strict=True)
+    roots = {key: table[key] for key in _ROOTS if key in table}
+    yield from number_paths(roots | {link.name: own for link, own in links})
 
 
 def _new_values(setting: _Setting, arm: Arm, table: dict[str, Any]) -> dict[_Target, Any]:
@@ -207,7 +238,7 @@ def _values(setting: _Setting, arm: Arm, table: dict[str, Any]) -> dict[_Target,
     """Return what every target of a setting has now: as written, else by default."""
     effective = _effective(arm)
     return {
-        target: _look_up(setting, target.keys, target.root(table), target.root(effective))
+        target: _look_up(setting, arm, target.keys, target.root(table), target.root(effective))
         for target in _targets(setting, arm)
     }
 
@@ -222,7 +253,9 @@ def _effective(arm: Arm) -> dict[str, Any]:
     return table
 
 
-def _look_up(setting: _Setting, keys: tuple[str, ...], written: object, holds: object) -> object:
+def _look_up(
+    setting: _Setting, arm: Arm, keys: tuple[str, ...], written: object, holds: object
+) -> object:
     for key in keys:
         if written is None and holds is None:  # a table that this link does not have
             return None
@@ -230,6 +263,10 @@ def _look_up(setting: _Setting, keys: tuple[str, ...], written: object, holds: o
         holds = holds if isinstance(holds, dict) else {}
         if key not in written and key not in holds:
             hint = nearest(key, {**written, **holds})
+            if hint.startswith("one of"):
+                names = [arm.links[i].name for i in arm.link_indices(setting.keys[0])]
+                own = [path for path in _paths(arm) if path.partition(".")[0] in names]
+                hint = nearest_path(".".join(setting.keys), own) or hint
             raise setting.refuse(f"a known key ({hint})", Unquoted(key))
         written, holds = written.get(key), holds.get(key)
     return holds if written is None else written
@@ -309,7 +346,9 @@ def put_number(
     above, _, last = key.rpartition(".")
     inner = _inside(table, above)
     if not isinstance(inner, dict):
-        raise InputError(f"{design.label}: {key}: expected a table {above}, got nothing")
+        hint = nearest_path(key, number_paths(design.model_dump(by_alias=True)))
+        expected = f"a table {above}" + (f" ({hint})" if hint else "")
+        raise InputError(f"{design.label}: {key}: expected {expected}, got nothing")
     numbers = checks.finite(key, value)
     inner[last] = scaled(design_value(design, key), float(numbers)) if factor else numbers.tolist()
 

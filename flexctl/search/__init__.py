@@ -41,6 +41,7 @@ from flexctl.search.tuning import (
     trade_off,
     tune,
     tuned_design,
+    worst,
 )
 
 __all__ = [
@@ -98,4 +99,5 @@ __all__ = [
     "trade_off",
     "tune",
     "tuned_design",
+    "worst",
 ]

@@ -25,11 +25,15 @@ create table if not exists points (
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What was found at a point: metrics by name, or None and why it failed; both are possible."""
+    """What was found at a point: metrics by name, or None and why it failed; both are possible.
+
+    `refused` says that nothing was evaluated, as a file with these values is refused.
+    """
 
     point: int
     metrics: Mapping[str, Any] | None
     failed: str | None = None
+    refused: bool = False
 
 
 class Ledger:
@@ -98,7 +102,10 @@ class Ledger:
 
     def add(self, rows: Iterable[Row]) -> None:
         """Store rows, all or none of them; those that are there already stay."""
-        texts = [(self.content, row.point, json.dumps([row.metrics, row.failed])) for row in rows]
+        texts = [
+            (self.content, row.point, json.dumps([row.metrics, row.failed, row.refused]))
+            for row in rows
+        ]
         try:
             with self._file:
                 self._file.executemany("insert or ignore into points values (?, ?, ?)", texts)
@@ -111,8 +118,8 @@ class Ledger:
         """All rows in the order of the points."""
         query = "select point, row from points where content = ? order by point"
         for point, text in self._file.execute(query, (self.content,)):
-            metrics, failed = json.loads(text)
-            yield Row(point=point, metrics=metrics, failed=failed)
+            metrics, failed, refused = json.loads(text)
+            yield Row(point=point, metrics=metrics, failed=failed, refused=refused)
 
     def __enter__(self) -> Self:
         return self

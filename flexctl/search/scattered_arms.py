@@ -38,13 +38,13 @@ class WorstArm:
         Why the gain set has no rank there: "unstable", or why the verdict failed; None where it has
         one, and all other samples rank better.
     arm
-        The arm as it is; None where there is none with these numbers.
+        The arm as it is.
     """
 
     sample: int
     values: dict[str, float]
     why: str | None
-    arm: Arm | None = field(repr=False)
+    arm: Arm = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -56,7 +56,9 @@ class Scatter(Summary):
     sweep
         All points: every gain set on every sample.
     n
-        Number of samples.
+        Number of samples on which all gain sets are evaluated.
+    not_evaluated
+        Number of samples whose arm, or a design for it, is refused: all shares leave them out.
     wins
         By gain set the share of samples on which it ranks first, as `compare` ranks, or ties with
         the first to within round-off.
@@ -79,6 +81,7 @@ class Scatter(Summary):
 
     sweep: Sweep = field(repr=False)
     n: int
+    not_evaluated: int
     wins: Mapping[str, Share]
     failed: Mapping[str, Share]
     unstable: Mapping[str, Share]
@@ -180,10 +183,15 @@ def scatter(
 
 
 def _summed_up(found: Sweep, arm: Arm) -> Scatter:
-    """Count who wins, fails and settles on the samples on which all gain sets are judged."""
+    """Count who wins, fails and settles on the samples on which all gain sets are evaluated."""
     count = len(found.designs)
-    whole = found.done.reshape(-1, count).all(axis=1)
+    done = found.done.reshape(-1, count).all(axis=1)
+    whole = found.evaluated.reshape(-1, count).all(axis=1)
     n = int(whole.sum())
+    if not n and done.any():
+        raise ComputationError(
+            f"scatter: no sample is evaluated: {next(iter(found.failed.values()))}"
+        )
     if not n:
         raise ComputationError("scatter: interrupted before all designs were judged on a sample")
     ranked = _ranks(found)
@@ -196,6 +204,7 @@ def _summed_up(found: Sweep, arm: Arm) -> Scatter:
     return Scatter(
         sweep=found,
         n=n,
+        not_evaluated=int(done.sum()) - n,
         wins=wins,
         failed={name: one.failed for name, one in summaries.items()},
         unstable={name: share(unstable[:, k]) for k, name in enumerate(found.designs)},
@@ -263,8 +272,5 @@ def _worst(found: Sweep, arm: Arm, own: Array, place: Array) -> WorstArm:
         f"{key.removeprefix('truth.')}={'*' if scaled else ''}{values[key]!r}"
         for key, scaled in zip(found.keys, found.scaled, strict=True)
     ]
-    try:
-        true = apply_settings(arm, settings, option="scatter")
-    except InputError:  # the verdict says why
-        true = None
+    true = apply_settings(arm, settings, option="scatter")
     return WorstArm(sample=k // len(found.designs), values=values, why=why, arm=true)

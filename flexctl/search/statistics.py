@@ -136,7 +136,10 @@ class Summaries:
     name
         Of the gain set.
     judged
-        How many points are judged.
+        How many points are evaluated.
+    not_evaluated
+        How many points are not, as arm or design with their values is refused: all else leaves
+        them out.
     stable, failed
         Shares of the judged points whose loop is stable, and that have no full verdict.
     settled, within
@@ -152,6 +155,7 @@ class Summaries:
 
     name: str
     judged: int
+    not_evaluated: int
     stable: Share
     failed: Share
     settled: Share | None
@@ -167,7 +171,8 @@ def summarise(sweep: Sweep) -> list[Summaries]:
 
 
 def _summary(sweep: Sweep, design: int) -> Summaries:
-    own = (sweep.design == design) & sweep.done
+    of_design = sweep.design == design
+    own = of_design & sweep.evaluated
     columns = {key: sweep.worst(key)[own] for key in sweep.metrics}
     influences = {key: _influences(sweep, own, y) for key, y in columns.items()}
     columns.pop("stability.stable")
@@ -176,6 +181,7 @@ def _summary(sweep: Sweep, design: int) -> Summaries:
     return Summaries(
         name=sweep.designs[design],
         judged=int(own.sum()),
+        not_evaluated=int((of_design & sweep.done & sweep.refused).sum()),
         stable=share(sweep.stable[own]),
         failed=share(np.array([k in sweep.failed for k in np.flatnonzero(own).tolist()], bool)),
         settled=None if np.isnan(settling).all() else share(np.isfinite(settling)),

@@ -119,7 +119,8 @@ class Study:
     def judge(self, point: int, values: Values) -> Row:
         """Judge a point: design `point` modulo their number, with these values.
 
-        What fails, for numbers beyond all measure too, is a row with its reason.
+        What fails, for numbers beyond all measure too, is a row with its reason; so is what is not
+        evaluated, as the arm or the design with these values is refused.
         """
         try:
             with np.errstate(all="ignore"):  # what comes of it is judged
@@ -129,7 +130,8 @@ class Study:
                 bench.compile()
                 verdict = evaluate(loop)
         except FlexctlError as error:
-            return Row(point=point, metrics=None, failed=str(error))
+            refused = isinstance(error, InputError)
+            return Row(point=point, metrics=None, failed=str(error), refused=refused)
         except (ArithmeticError, ValueError) as error:
             return Row(point=point, metrics=None, failed=why_it_failed(error))
         return Row(point=point, metrics=metrics(verdict), failed=verdict.failed)

@@ -71,6 +71,9 @@ class Sweep(Summary):
         Limits of metrics that were asked for.
     failed
         By point why it has no full verdict.
+    refused
+        Whether each point is not evaluated (n,), as arm or design with its values is refused;
+        `failed` says why. Shares and quantiles leave it out.
     done
         Whether each point is judged (n,): a sweep that was interrupted has others.
     resumed
@@ -106,6 +109,7 @@ class Sweep(Summary):
     metrics: Mapping[str, Array] = field(repr=False)
     limits: tuple[Limit, ...]
     failed: Mapping[int, str]
+    refused: Array = field(repr=False)
     done: Array = field(repr=False)
     resumed: int
     others: int
@@ -121,6 +125,7 @@ class Sweep(Summary):
             "keys": self.keys,
             "n_points": self.n_points,
             "n_failed": len(self.failed),
+            "n_not_evaluated": int(self.refused.sum()),
             "metrics": self.metrics,
         }
 
@@ -128,6 +133,11 @@ class Sweep(Summary):
     def n_points(self) -> int:
         """How many points there are."""
         return len(self.values)
+
+    @property
+    def evaluated(self) -> Array:
+        """Whether each point (n,) is judged and not refused."""
+        return self.done & ~self.refused
 
     @property
     def stable(self) -> Array:
@@ -427,9 +437,9 @@ def _result(
     """Gather the rows of the ledger."""
     count = len(study.designs)
     columns: dict[str, Array] = {}
-    failed, done = dict[int, str](), np.zeros(n, dtype=bool)
+    failed, done, refused = dict[int, str](), np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
     for row in book.rows():
-        done[row.point] = True
+        done[row.point], refused[row.point] = True, row.refused
         if row.failed is not None:
             failed[row.point] = row.failed
         for name, value in (row.metrics or {}).items():
@@ -451,6 +461,7 @@ def _result(
         independent=points.independent and bool(done.all()),
         metrics={name: columns.get(name, np.full(n, np.nan)) for name in wanted},
         failed=failed,
+        refused=refused,
         done=done,
         shape_error=study.shape_error() if done.all() else None,
         **facts,

@@ -32,7 +32,13 @@ from flexctl.verdict.named_metrics import (
 )
 from flexctl.verdict.neglected_modes import NeglectedModes
 from flexctl.verdict.partial_verdicts import OF_RUNS, linear_poses_metrics, run_metrics
-from flexctl.verdict.performance import find_no_rest, judge_residual, run_times
+from flexctl.verdict.performance import (
+    PositionExcess,
+    find_no_rest,
+    judge_positions,
+    judge_residual,
+    run_times,
+)
 from flexctl.verdict.reasons import Reason, find_reasons, not_computed, unstable_orders
 from flexctl.verdict.sensitivity_peaks import SensitivityPeaks
 from flexctl.verdict.stability import Stability
@@ -59,6 +65,7 @@ __all__ = [
     "NoiseInputs",
     "NoiseLevels",
     "Place",
+    "PositionExcess",
     "Reason",
     "SensitivityPeaks",
     "SensorMargins",
@@ -71,6 +78,7 @@ __all__ = [
     "find_reasons",
     "frequency_response",
     "judge_friction",
+    "judge_positions",
     "judge_residual",
     "linear_metrics",
     "linear_poses_metrics",

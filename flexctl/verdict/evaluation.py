@@ -43,10 +43,12 @@ from flexctl.verdict.margins import StabilityMargins, stability_margins
 from flexctl.verdict.margins_at_sensors import SensorMargins, sensor_margins, why_no_readings
 from flexctl.verdict.performance import (
     Effort,
+    PositionExcess,
     Residual,
     Tracking,
     find_no_rest,
     judge_effort,
+    judge_positions,
     judge_residual,
     judge_tracking,
     run_times,
@@ -69,7 +71,8 @@ class Evaluation(Summary):
     has dry friction. `not_computed` has the reason for
     every metric that could not be computed while others could; `settle_within` is the tip error [m]
     within which the design counts as settled; `linear` is the loop about its final equilibrium;
-    `noise` is None where the design states none.
+    `noise` is None where the design states none; `positions` says how far the run takes joints
+    beyond the limits of their positions.
 
     Metrics of the run are accurate to about 1e-5 of their size, errors of tip and joints to 1e-7 m
     or rad if that is more: measured, not proven; see docs/theory/simulation.md.
@@ -108,6 +111,7 @@ class Evaluation(Summary):
     settle_within: float = 1e-4
     linear: LinearLoop | None = field(default=None, repr=False)
     noise: NoiseLevels | None = None
+    positions: PositionExcess | None = None
 
     def _facts(self) -> dict[str, Any]:
         tracking, residual, stability = self.tracking, self.residual, self.stability
@@ -338,6 +342,7 @@ def _judged(
         tracking=judge_tracking(run, loop.controller),
         residual=None if no_rest else judge_residual(run, loop.controller),
         effort=judge_effort(run, loop.truth if loop.controller.sample_time else None),
+        positions=judge_positions(run, loop.truth.arm),
         stability=stability,
         **linear,
         trajectory=run,

@@ -9,6 +9,7 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.control import Controller
 from flexctl.loop import APPLY, ClosedLoop, schedule
+from flexctl.model import Arm
 from flexctl.plant import Plant
 from flexctl.simulation import DEFAULT_SAMPLES, Trajectory
 
@@ -52,6 +53,36 @@ class Effort:
     energy: float
     saturated_seconds: Array
     units: tuple[str, ...] = ()  # of peak and rms, by joint
+
+
+@dataclass(frozen=True, kw_only=True)
+class PositionExcess:
+    """How far a run takes each joint beyond the limits of its position at most.
+
+    Attributes
+    ----------
+    excess
+        (m,) [rad or m]; 0 within the limits, and where a joint has none.
+    sliding
+        Indices of the joints that slide.
+    """
+
+    excess: Array
+    sliding: tuple[int, ...] = ()
+
+
+def judge_positions(run: Trajectory, arm: Arm) -> PositionExcess:
+    """Judge whether a run stays within `limits.position` of its joints, where no stop is modelled.
+
+    The motion that is desired does: a design whose reference does not is refused.
+    """
+    ends = [link.limits.position or (-np.inf, np.inf) for link in arm.links]
+    low, high = np.array(ends).T[:, :, None]
+    q = run.q[: len(ends)]
+    return PositionExcess(
+        excess=np.maximum(np.maximum(low - q, q - high), 0.0).max(axis=1),
+        sliding=tuple(j for j, link in enumerate(arm.links) if link.joint == "prismatic"),
+    )
 
 
 def find_no_rest(controller: Controller) -> str | None:

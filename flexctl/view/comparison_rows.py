@@ -75,6 +75,11 @@ def _largest(values: Sequence[Any]) -> float | None:
     return max(values) if values and None not in values else None
 
 
+def _any(values: Sequence[float]) -> Sequence[float] | None:
+    """Pick figures; None, and so no row, where all of them are 0."""
+    return values if any(values) else None
+
+
 def _torque_limits(limits: Sequence[float | None]) -> Sequence[float | None] | None:
     """Pick the torque limits; None, and so no row, where no joint has one."""
     return limits if any(limit is not None for limit in limits) else None
@@ -123,9 +128,10 @@ _HANDY = 1e-3  # smaller figures would need an exponent
 # By group and label: where the figure of merit is found, and what it means.
 _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
     "After the motion": {
-        "largest tip error": (
+        "tip error from rest, largest": (
             _Merit(_at("residual.tip_error_max"), "mm", min),
-            "from the end of the reference on; designs that settle are ranked by it",
+            "distance from where the tip rests with its static sag, from the end of the reference "
+            "on; designs that settle are ranked by it",
         ),
         "settles after": (
             _Merit(
@@ -169,6 +175,10 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
         "joint errors, largest": (
             _Merit(_at("tracking.joint_error_max"), "{joint}"),
             "joint by joint",
+        ),
+        "beyond position limits": (
+            _Merit(_at("position_excess", _any), "{joint}", optional=True),
+            "joint by joint, at most, over the whole run; no stop is modelled",
         ),
     },
     "Effort": {

@@ -75,6 +75,7 @@ def deliver(result: Result, options: CliOptions, requirements: Sequence[Requirem
         sys.stdout.write(_json(answer))
     else:
         console().print(result.table())
+    sys.stdout.flush()  # what does not hold is said below
     for failure in filter(None, failures):
         tell(str(failure))
     return sum(failure is not None for failure in failures)

@@ -17,6 +17,7 @@ from flexctl.model import (
     build,
     load_design,
     load_model,
+    odd_delays,
     odd_motion,
     odd_numbers,
     with_options,
@@ -36,9 +37,9 @@ def load_arm(model: str, options: ArmOptions) -> Arm:
 
 
 def load_gain_set(word: str, arm: Arm) -> Design:
-    """Load a design for an arm; warn of a motion in what look like degrees."""
+    """Load a design for an arm; warn of a motion in what look like degrees, and of long delays."""
     design = load_design(word)
-    _warn(*odd_motion(design, arm))
+    _warn(*odd_motion(design, arm), *odd_delays(design))
     return design
 
 

@@ -23,6 +23,8 @@ _OPERATORS = {
 }
 _PATTERN = re.compile(r"\s*(?P<key>[^<>=!\s]+)\s*(?P<sign>[<>=!]+)\s*(?P<value>\S.*?)\s*")
 _SIGNS = "< <= > >= == !="
+_ENTRIES = ["0", "1", "..."]  # of a list whose length only the answer tells
+_NAMED = 12  # keys in a line that refuses
 _WORDS = {"true": True, "false": False, "null": None}
 
 
@@ -40,29 +42,104 @@ class Requirement:
 
         InputError where there is no such key, or a value that the sign cannot compare.
         """
-        value = look_up(answer, self.key)
+        value, of = look_up(answer, self.key), ""
+        if isinstance(value, list) and value and self.of_channels:
+            of = f" at the worst of {len(value)}" if len(value) > 1 else ""
+            value = _worst(self.metric, value)
         if isinstance(value, Mapping | list):
-            inside = _children(value)
-            raise InputError(
-                f"--require {self.text}: expected a key of one value, got {self.key}, which holds "
-                f"{', '.join(inside) or 'nothing'}"
-            )
+            raise self.refuse_several([f"{self.key}.{part}" for part in _children(value)])
         holds = _OPERATORS[self.sign](value, self.value) if self._comparable(value) else False
-        return None if holds else f"required {self.text} does not hold: it is {_shown(value)}"
+        return None if holds else f"required {self.text} does not hold: it is {_shown(value)}{of}"
+
+    @property
+    def metric(self) -> str:
+        """Name of the metric at the end of the key; "" where it is none."""
+        from flexctl.verdict import UNITS  # help comes without it
+
+        parts = self.key.split(".")
+        return next((t for k in range(len(parts)) if (t := ".".join(parts[k:])) in UNITS), "")
+
+    @property
+    def of_channels(self) -> bool:
+        """Whether it limits a metric from one side: then the worst of several channels counts."""
+        return self.sign not in ("==", "!=") and bool(self.metric)
+
+    def refuse_several(self, keys: Sequence[str]) -> InputError:
+        """Return the error of a key below which there are several values, at these keys."""
+        more = ["..."] if len(keys) > _NAMED else []
+        return InputError(
+            f"--require {self.text}: expected a key of one value, got {self.key}, which holds "
+            f"{', '.join([*keys[:_NAMED], *more]) or 'nothing'}"
+        )
 
     def _comparable(self, value: object) -> bool:
         """Whether the sign can compare; null is neither less nor more than any number."""
         if self.sign in ("==", "!="):
             return True
-        if not _is_number(self.value):
-            raise InputError(
-                f"--require {self.text}: expected a number after {self.sign}, got {self.value!r}"
-            )
         if value is not None and not _is_number(value):
             raise InputError(
                 f"--require {self.text}: expected a key of a number, got {_shown(value)}"
             )
         return value is not None
+
+
+def check_keys(texts: Sequence[str], known: Mapping[str, Any]) -> None:
+    """Refuse conditions on keys that an answer will not have, before the work.
+
+    Parameters
+    ----------
+    texts
+        The conditions.
+    known
+        What is below each key of the answer: see `flexctl.view.json.known_keys`.
+
+    Raises
+    ------
+    InputError
+        When a key is not known, or has several values where one is needed.
+    """
+    for one in read_requirements(texts):
+        _check(one, known)
+
+
+def _check(one: Requirement, known: Mapping[str, Any]) -> None:
+    place: Any = known
+    for part in one.key.split("."):
+        if place == "any" or (place == "list" and part.isdigit()):
+            return
+        if not isinstance(place, Mapping) or part not in place:
+            inside = list(place) if isinstance(place, Mapping) else _ENTRIES * (place == "list")
+            hint = _fuller(one.key, known) or _hint(part, inside)
+            raise InputError(f"--require: expected a key of the result{hint}, got {one.key}")
+        place = place[part]
+    if isinstance(place, Mapping):
+        raise one.refuse_several([f"{one.key}.{part}" for part in place])
+    if place == "list" and not one.of_channels:
+        raise one.refuse_several([f"{one.key}.0", f"{one.key}.1", "..."])
+
+
+def _fuller(key: str, known: Mapping[str, Any]) -> str:
+    """Name the first key of an answer that ends like a key, where its beginning is left out."""
+    first, *below = key.split(".")
+    for table, inside in known.items():
+        if isinstance(inside, Mapping) and first in inside:
+            return f" (nearest: {'.'.join([table, first, *below])})"
+        for entry, own in inside.items() if isinstance(inside, Mapping) else ():
+            if isinstance(own, Mapping) and first in own:
+                return f" (nearest: {'.'.join([table, entry, first, *below])})"
+    return ""
+
+
+def _worst(metric: str, values: Sequence[Any]) -> float | None:
+    """Return the worst of the channels' values, as limits of tuning and sweeps judge them.
+
+    A margin of null is one that nothing limits. None where a channel has no value.
+    """
+    from flexctl.search import worst  # help comes without it
+
+    none = math.inf if metric.startswith("margins.") else math.nan
+    found = worst(metric, {metric: [none if value is None else value for value in values]})
+    return None if math.isnan(found) else found
 
 
 def read_requirements(texts: Sequence[str]) -> tuple[Requirement, ...]:
@@ -101,6 +178,10 @@ def _read(text: str) -> Requirement:
     value = _value(match["value"])
     if isinstance(value, float) and not math.isfinite(value):
         raise InputError(f"--require {text}: expected a finite number, got {match['value']}")
+    if match["sign"] not in ("==", "!=") and not _is_number(value):
+        raise InputError(
+            f"--require {text}: expected a number after {match['sign']}, got {value!r}"
+        )
     return Requirement(text=text, key=match["key"], sign=match["sign"], value=value)
 
 

@@ -1,5 +1,7 @@
 """Laws that read instruments, sample by sample against the same written down in NumPy."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -177,3 +179,28 @@ def test_an_instrument_that_is_left_out_altogether_is_refused(make):
     expected = r"instruments\[2\]: expected something that no instrument above reads, got a second"
     with pytest.raises(InputError, match=expected):
         made(make, make["single"](), own, observer={})
+
+
+@pytest.mark.parametrize(
+    ("encoder", "tachometer", "message"),
+    [
+        (
+            "motor",
+            "link",
+            'expected a tachometer or a difference of rotor1 (side = "motor"), which method '
+            'joint-pd reads, got one of joint1 (side = "link")',
+        ),
+        (
+            "link",
+            "motor",
+            'expected an encoder of rotor1 (side = "motor"), which method joint-pd reads, got one '
+            'of joint1 (side = "link")',
+        ),
+    ],
+)
+def test_an_instrument_on_the_other_side_of_a_joint_names_the_side(
+    make, encoder, tachometer, message
+):
+    instruments = [ENCODER | {"side": encoder}, TACHOMETER | {"side": tachometer}]
+    with pytest.raises(InputError, match=re.escape(message)):
+        made(make, make["single"](flexible_joint=ROTOR), instruments)

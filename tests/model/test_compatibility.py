@@ -157,3 +157,50 @@ def test_a_faulty_csv_reference_is_refused(arm, csv_design, write, text, message
         write(text, "motion.csv")
 
     assert message in refusal(arm, csv_design)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ("Gp = 100.0", "Gp = [100.0]", "gains.Gp"),
+        ("Gv = [20.0, 20.0, 20.0]", "Gv = [20.0]", "gains.Gv"),
+        ("Gi = 0.0", "Gi = [1.0]", "gains.Gi"),
+        (
+            '[loop]\nmeasures = "state"',
+            '[observer.noise]\nencoder = [1e-4]\n[loop]\nmeasures = ["encoder", "strain_gauge"]',
+            "observer.noise.encoder",
+        ),
+    ],
+)
+def test_a_list_of_one_for_several_joints_is_refused(design_text, write, old, new, key):
+    assert old in design_text
+    path = write(design_text.replace(old, new, 1))
+    with pytest.raises(InputError) as caught:
+        load_design(path)
+    one = "one number for all joints, or a list of 3, one per joint"
+    assert str(caught.value).startswith(f"{path}: {key}: expected {one}, got [")
+
+
+def test_a_duration_in_a_list_of_one_is_that_of_all_joints(design_text, write):
+    path = write(design_text.replace("duration = 0.5", "duration = [0.5]", 1))
+    read = load_design(path)
+    assert read.reference.duration == (0.5,)
+    assert read.table()["reference"]["duration"] == 0.5
+
+
+def test_a_list_of_one_is_counted_by_the_columns_of_a_csv_reference(design_text, write):
+    (path := write(design_text)).with_name("two.csv").write_text("t,joint1,joint2\n0,0,0\n1,1,1\n")
+    text = path.read_text().replace("Gp = 100.0", "Gp = [100.0]")
+    head, _, rest = text.partition("[reference]")
+    rest = rest[rest.index("\n[") :]
+    path.write_text(f'{head}[reference]\nkind = "csv"\nfile = "two.csv"\n{rest}')
+    with pytest.raises(InputError, match=r"gains\.Gp: expected one number .* a list of 2, one per"):
+        load_design(path)
+
+
+def test_a_number_for_all_joints_stays_one_in_the_table_of_a_design(design_text, write):
+    design = load_design(write(design_text))
+    table = design.table()
+    assert table["gains"]["Gp"] == 100.0
+    assert design.gains.Gp == (100.0,)
+    assert load_design("hub-pd").table()["gains"]["Gp"] == (20.0,)

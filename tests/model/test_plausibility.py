@@ -4,7 +4,8 @@ import pytest
 
 from flexctl.model.arm import Arm
 from flexctl.model.lookup import list_designs, list_models, load_design, load_model
-from flexctl.model.plausibility import odd_motion, odd_numbers
+from flexctl.model.plausibility import odd_delays, odd_motion, odd_numbers
+from tests.designs import make_design
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in list_models()])
@@ -26,7 +27,26 @@ def arm_with(gravity=(0.0, 0.0, 0.0), **link):
 
 
 # w_1 l = 3.516 sqrt(EI / mu) / l = 5000 m/s: EI = (5000 * 0.8 / 3.516)^2 * 0.5 = 6.4712e5 N m^2
+MOTOR = {"torque_constant": 0.06, "resistance": 0.3, "command": "voltage"}
+SPRING = {"rotor_inertia": 1e-4, "stiffness": 1e3}
 EDGES = {
+    "back-EMF": (
+        {"motor": MOTOR | {"back_emf": 0.1199}},
+        {"motor": MOTOR | {"back_emf": 0.1201}},
+    ),
+    "back-EMF below": (
+        {"motor": MOTOR | {"back_emf": 0.0301}},
+        {"motor": MOTOR | {"back_emf": 0.0299}},
+    ),
+    "no back-EMF": ({"motor": MOTOR | {"back_emf": 0.0}}, {"motor": MOTOR | {"back_emf": 6e-5}}),
+    "gear": (
+        {"motor": MOTOR | {"back_emf": 0.06, "gear": 1.0}},
+        {"motor": MOTOR | {"back_emf": 0.06, "gear": 0.99}},
+    ),
+    "gear of a spring": (
+        {"flexible_joint": SPRING | {"gear": 1.0}},
+        {"flexible_joint": SPRING | {"gear": 0.01}},
+    ),
     "EI": ({"EI": {"y": 6.46e5}}, {"EI": {"y": 6.48e5}}),
     "alpha": ({"dh": {"alpha": 6.28}}, {"dh": {"alpha": 6.29}}),
     "damping": ({"damping_ratio": [0.2]}, {"damping_ratio": [0.01, 0.21]}),
@@ -59,3 +79,29 @@ def test_a_file_in_degrees_is_told(tmp_path, largest, odd):
     )
     told = odd_motion(load_design(str(path)), arm_with())
     assert [("reference.file: -6.29 rad" in line) for line in told] == [True] * odd
+
+
+@pytest.mark.parametrize(
+    ("tables", "keys"),
+    [
+        ({"loop": {"sample_time": 1e-3, "delay": 0.02}}, []),
+        ({"loop": {"sample_time": 1e-3, "delay": 0.021}}, ["loop.delay"]),
+        ({"loop": {"delay": 0.0}}, []),
+        (
+            {
+                "loop": {"sample_time": 1e-3},
+                "instruments": [{"kind": "encoder"}, {"kind": "tachometer", "delay": 0.05}],
+            },
+            ["instruments[2].delay"],
+        ),
+    ],
+)
+def test_delays_of_many_samples_are_told(tables, keys):
+    told = odd_delays(make_design([0.0], [1.0], "joint-pd", **tables))
+    assert [line.split(": ")[1] for line in told] == keys
+    assert all("samples of the law" in line for line in told)
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in list_designs()])
+def test_no_delay_of_the_catalogue_is_odd(name):
+    assert odd_delays(load_design(name)) == []

@@ -1,9 +1,11 @@
+import re
+
 import pytest
 
 from flexctl.errors import InputError
 from flexctl.model.arm import Arm
-from flexctl.model.lookup import load_model
-from flexctl.model.settings import apply_settings, with_options
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.settings import apply_settings, with_options, with_value
 
 
 @pytest.fixture
@@ -153,3 +155,28 @@ def test_a_length_that_follows_from_dh_a_can_be_scaled():
     )
     assert apply_settings(arm, ["rod.length=*2"]).links[0].length == pytest.approx(0.6)
     assert apply_settings(arm, ["rod.dh.d=0.4"]).links[0].dh.a == -0.3
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("joint1.dh.alpha=*2", "did you mean {0}.dh.alpha?"),
+        ("dh.alpha=*2", "did you mean {0}.dh.alpha?"),
+        ("link[0].dh.alpha=*2", "did you mean {0}.dh.alpha?"),
+        ("link[9].dh.alpha=0.1", "did you mean {0}.dh.alpha?"),
+        ("{0}.alpha=*2", "did you mean {0}.dh.alpha?"),
+        ("{0}.alpha=0.1", "did you mean dh.alpha?"),
+        ("gains.Gp=*2", "a number of the arm (gains belongs to a design's file), got gains.Gp"),
+        ("Gains.Gp=*2", "nearest: gains"),
+    ],
+)
+def test_a_path_that_is_none_names_the_right_one(setting, expected):
+    arm = load_model("planar-two-link")
+    name = arm.links[0].name
+    with pytest.raises(InputError, match=re.escape(expected.format(name))):
+        apply_settings(arm, [setting.format(name)])
+
+
+def test_a_path_of_a_design_that_is_none_names_the_right_one():
+    with pytest.raises(InputError, match=r"a table gains\[1\] \(did you mean gains\.Gp\?\)"):
+        with_value(load_design("hub-pd"), "gains[1].Gp", 2.0)

@@ -7,7 +7,7 @@ import pytest
 
 from flexctl import compare, evaluate, load_design, load_model, scatter, to_json
 from flexctl.control import design_controller
-from flexctl.errors import InputError
+from flexctl.errors import ComputationError, InputError
 from flexctl.loop import close_loop
 from flexctl.model import BasisChoice, model_text, with_value
 from flexctl.search import read_table
@@ -53,6 +53,7 @@ def test_each_sample_is_won_by_the_design_that_compare_ranks_first(found, soft):
         design=sweep.design[:9],
         metrics={key: x[:9] for key, x in sweep.metrics.items()},
         done=sweep.done[:9],
+        refused=sweep.refused[:9],
     )
     wins = _summed_up(few, load_model(ARM)).wins
     for name in ("hub-pd", "soft"):
@@ -181,13 +182,12 @@ def test_designs_that_give_the_same_run_tie():
     assert {name: one.count for name, one in result.wins.items()} == {"hub-pd": 2, "joint-pd": 2}
 
 
-def test_an_arm_that_cannot_be_is_a_row_and_the_worst():
+def test_an_arm_that_is_refused_counts_in_no_share_and_is_not_the_worst():
     result = scatter(ARM, "hub-pd", {"payload.mass": [0.1, -0.2]}, jobs=1, truth_basis=TRUTH)
-    worst = result.worst["hub-pd"]
-    assert (worst.sample, worst.arm) == (1, None)
-    assert "payload" in worst.why
-    assert result.failed["hub-pd"].count == 1
-    # the median of two, one of which has no number, is the other; beyond there is none
-    quantiles = result.quantiles["hub-pd"]
-    assert np.isfinite(quantiles["residual.tip_error_max"]).tolist() == [True, True, False]
-    assert np.isfinite(quantiles["margins.disk"]).tolist() == [False, False, True]
+    assert (result.n, result.not_evaluated) == (1, 1)
+    assert result.worst["hub-pd"].sample == 0
+    assert result.failed["hub-pd"].count == 0
+    assert np.isfinite(result.quantiles["hub-pd"]["residual.tip_error_max"]).all()
+    assert "payload" in scatter_words(result)
+    with pytest.raises(ComputationError, match=r"no sample is evaluated: .*at least 0, got -"):
+        scatter(ARM, "hub-pd", {"payload.mass": "normal(-1, 0.5)"}, samples=1, jobs=1)

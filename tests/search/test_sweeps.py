@@ -263,18 +263,18 @@ def test_a_share_has_the_interval_of_clopper_and_pearson():
     assert (share(np.zeros(0, dtype=bool)).low, share(np.ones(5, dtype=bool)).high) == (0, 1)
 
 
-def test_the_share_of_stable_loops_is_that_of_the_scatter():
+def test_the_share_of_evaluated_loops_is_that_of_the_scatter_and_all_are_stable():
     # u = -Gp (q - q_d) - Gv v on a rigid inertia is stable for all Gv > 0: under normal scatter of
-    # Gv the share is that of the normal distribution above zero
+    # Gv the share of files that are not refused is that of the normal distribution above zero
     found = sweep(
         ARM, DESIGN, {"gains.Gv": "normal(1, 1)"}, metrics="linear", jobs=1, samples=400, seed=2
     )
     (one,) = summarise(found)
     expected = scipy.stats.norm.cdf(1.0)
-    refused = len(found.failed)  # gains below zero are no design
-    assert refused == (found.values[:, 0] <= 0).sum()
-    assert one.stable.low < expected < one.stable.high
-    assert one.stable.count == 400 - refused
+    evaluated = share(found.evaluated)
+    np.testing.assert_array_equal(found.refused, found.values[:, 0] < 0)
+    assert evaluated.low < expected < evaluated.high
+    assert one.stable.count == one.stable.of == evaluated.count
 
 
 def made_anew(arm, design, values, truth=None):
@@ -471,3 +471,30 @@ def test_share_and_quantiles_are_those_of_a_known_stability_limit(tmp_path):
     random = sweep(arm, design, vary, metrics="linear", samples=n, seed=3, jobs=1)
     share = summarise(random)[0].stable
     assert share.low < scipy.stats.norm.cdf(0.5) < share.high
+
+
+def test_values_that_a_file_refuses_are_not_evaluated_and_count_in_no_share():
+    # Gv = 0.01 and 4 are stable; -1 is refused by the file, and no loop is unstable there
+    found = sweep(ARM, DESIGN, {"gains.Gv": [-1.0, 0.01, 4.0]}, metrics="linear", jobs=1)
+    (summary,) = summarise(found)
+    assert found.refused.tolist() == [True, False, False]
+    assert (summary.judged, summary.not_evaluated) == (2, 1)
+    assert (summary.stable.count, summary.stable.of, summary.failed.count) == (2, 2, 0)
+    assert not np.isnan(summary.quantiles["stability.spectral_abscissa"]).any()
+    words = sweep_words(found)
+    assert "not evaluated at 1 of 3 points" in words
+    assert "gains.Gv[1]: expected at least 0, got -1.0" in words
+    assert "stable at 2 of 2 evaluated points" in words
+
+
+def test_a_law_that_fails_is_evaluated_and_not_stable():
+    found = sweep(ARM, DESIGN, {"gains.Gp": [10.0, 1e308]}, metrics="linear", jobs=1)
+    (summary,) = summarise(found)
+    assert (summary.stable.count, summary.stable.of, summary.not_evaluated) == (1, 2, 0)
+
+
+def test_a_ledger_knows_what_was_refused(tmp_path):
+    how = {"metrics": "linear", "jobs": 1, "ledger": tmp_path / "l.db", "truth_basis": TRUTH}
+    for resumed in (0, 2):
+        found = sweep(ARM, DESIGN, {"gains.Gp": [-1.0, 2.0]}, **how)
+        assert (found.resumed, found.refused.tolist()) == (resumed, [True, False])

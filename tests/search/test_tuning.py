@@ -116,6 +116,7 @@ def test_scales_are_ratios_above_zero_and_differences_elsewhere():
         (["gains.Gp=30:40"], "free: gains.Gp: expected bounds about the value in the file, 20"),
         (["gains.Gq"], "free: expected one of its numbers (nearest: gains."),
         (["payload.mass"], "free: expected gains or weights of the design"),
+        (["Gp"], "free: expected gains or weights of the design (did you mean gains.Gp?)"),
         (["gains.Gp=1:2:3"], "free: gains.Gp: expected FROM:TO or *FROM:*TO, got '1:2:3'"),
         (["gains.Gp=*1:2"], "free: gains.Gp: expected FROM:TO or *FROM:*TO"),
         (["gains", "gains.Gp"], "free: expected each number once, got gains.Gp twice"),

@@ -200,7 +200,8 @@ def judged(monkeypatch):
             "why_no_readings": None,
         }
         names = ["judge_tracking", "judge_residual", "judge_effort", "stability_margins"]
-        names += ["sampling_rate_of", "noise_levels", "judge_friction", "sensor_margins"]
+        names += ["sampling_rate_of", "noise_levels", "judge_friction", "judge_positions"]
+        names += ["sensor_margins"]
         made |= {name: name for name in names}
         for name, value in (made | parts).items():
             fails = isinstance(value, Exception)
@@ -229,6 +230,7 @@ PARTS = {
     "tracking": "judge_tracking",
     "residual": "judge_residual",
     "effort": "judge_effort",
+    "positions": "judge_positions",
     "margins": "stability_margins",
     "sensor_margins": "sensor_margins",
     "min_sampling_rate": "sampling_rate_of",

@@ -1,6 +1,7 @@
 """`flexctl bode` as a person and as a script use it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from flexctl.view.figures.bode import gain_frequency, wrapped_phase
 from flexctl.view.figures.loop_gains import actuator_responses, plot_loop_gains
 from flexctl.view.figures.responses import plot_responses
 from flexctl.view.figures.style import looks, new_figure
+from flexctl.view.words.responses import channel_name
 from tests.loops import hand_made
 from tests.numbers_in_words import sources
 from tests.view.conftest import QUICK
@@ -160,3 +162,23 @@ def test_the_report_shows_loop_gains_of_all_designs_with_margins():
 
     assert list(found) == [e.name for e in comparison.evaluations]
     assert [line.get_label() for line in figure.axes[0].get_lines()][:2] == list(found)
+
+
+def test_the_least_disk_margin_is_named_where_the_largest_peak_is_elsewhere():
+    record = frequency_response(LOOP["many"])
+    channels = [channel for channel in record.at("actuator") if channel.margins]
+    peaks = [
+        replace(own.margins.peaks, Ms=Ms) for own, Ms in zip(channels, (1.2, 2.3, 1.5), strict=True)
+    ]
+    changed = [
+        replace(own, margins=replace(own.margins, peaks=peak, disk=disk))
+        for own, peak, disk in zip(channels, peaks, (0.9, 0.7, 0.6), strict=True)
+    ]
+    said = explain(replace(record, channels=tuple(changed)))
+    names = [channel_name(channel) for channel in changed]
+    assert f"least robust by its sensitivity peak is {names[1]}: " in said
+    assert "disk 0.7, sensitivity peak Ms = 2.3 " in said
+    assert f"The smallest disk margin, 0.6, is that of {names[2]}." in said
+
+    alike = [replace(own, margins=replace(own.margins, disk=0.7)) for own in changed]
+    assert "smallest disk" not in explain(replace(record, channels=tuple(alike)))

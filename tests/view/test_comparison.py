@@ -8,6 +8,8 @@ import pytest
 from flexctl.model.lookup import load_model
 from flexctl.view.cli import run
 from flexctl.view.comparison_rows import metric_rows, ranked
+from flexctl.view.json.known_keys import known_of_comparison
+from tests.known_keys import strange_keys
 
 QUICK = ("single-link-hub", "hub-pd", "-m", "1", "--truth-elements", "1")
 
@@ -38,6 +40,11 @@ def test_the_answer_has_the_keys_of_the_contract(answer):
     keys = {"design", "method", "basis", "tracking", "residual", "effort", "stability", "margins"}
     for evaluation in answer["evaluations"]:
         assert keys | {"spillover", "cost", "failed"} <= set(evaluation)
+
+
+def test_the_keys_known_before_the_work_are_those_of_the_answer(answer):
+    known = known_of_comparison(len(answer["evaluations"]))
+    assert set(strange_keys(known, {"scatter": None, **answer})) == set()
 
 
 def test_every_ranked_design_has_a_verdict(answer):
@@ -130,3 +137,31 @@ def test_a_requirement_can_ask_for_stability(flexctl):
     condition = "evaluations.0.stability.stable==true"
 
     assert flexctl("compare", *QUICK, "--no-baseline", "--require", condition).status == 0
+
+
+def test_a_requirement_that_fails_is_told_below_the_table(flexctl):
+    said = flexctl("compare", *QUICK, "--require", "evaluations.0.margins.phase_deg>=170")
+    assert said.status == 1
+    assert "Margins at the actuators" in said.out
+    assert "required evaluations.0.margins.phase_deg>=170 does not hold: it is " in said.err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "margins.gain_db>=6",
+        "evaluations.7.margins.disk>=6",
+        "evaluations.0>=6",
+        "evaluations.0.margins.gain_db==6",
+        "truth.order>=x",
+    ],
+)
+def test_a_requirement_that_cannot_be_judged_is_refused_before_the_work(flexctl, monkeypatch, text):
+    def work(*_, **__):
+        raise AssertionError("nothing is to be computed")
+
+    monkeypatch.setattr("flexctl.view.commands.comparison.compare", work)
+    said = flexctl("compare", *QUICK, "--require", text)
+    assert said.status == 2
+    assert said.out == ""
+    assert said.err.startswith("flexctl: --require")

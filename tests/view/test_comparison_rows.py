@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from flexctl.model.lookup import load_model
-from flexctl.view.comparison_rows import metric_rows, ranked, why_unranked
+from flexctl.view.comparison_rows import _ROWS, metric_rows, ranked, why_unranked
 
 SIZE = {"mm": 1e-3, "m": 1, "mrad": 1e-3, "mrad, mm": 1e-3, "s": 1, "ms": 1e-3, "%": 1e-2, "J": 1}
 SIZE |= {"N m": 1, "N m, N": 1, "1/s": 1, "dB": 1, "deg": 1, "Hz": 1, "": 1}
@@ -499,3 +499,9 @@ def test_small_figures_stand_in_a_finer_unit(sizes, unit, texts):
 
     assert row.unit == unit
     assert [cell.text for cell in row.cells] == texts
+
+
+def test_labels_say_from_where_a_tip_error_is_measured():
+    labels = [label for rows in _ROWS.values() for label in rows if "tip error" in label]
+    assert labels
+    assert all("from rest" in label or "from rigid arm" in label for label in labels)

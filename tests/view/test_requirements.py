@@ -3,7 +3,10 @@
 import pytest
 
 from flexctl.errors import InputError
-from flexctl.view.requirements import look_up, read_requirements
+from flexctl.search import worst
+from flexctl.verdict import UNITS
+from flexctl.view.json.known_keys import known_of_comparison, known_of_evaluation
+from flexctl.view.requirements import check_keys, look_up, read_requirements
 
 ANSWER = {
     "residual": {"tip_error_max": 2e-3, "settling_time": None},
@@ -71,3 +74,71 @@ def test_an_operator_that_is_none_is_named(sign):
 def test_what_cannot_be_read_is_refused(text):
     with pytest.raises(InputError, match="--require"):
         read_requirements([text])
+
+
+SEVERAL = {"margins": {"gain_db": [8.0, None, 3.2], "phase_deg": [50.0, 40.0], "peaks": [1.0, 2.0]}}
+SEVERAL |= {"effort": {"peak": [2.0, 5.0]}, "noise": {"torque_rms": [1.0, None]}}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("margins.gain_db>=3", None),  # null: nothing limits that channel
+        ("margins.gain_db>=6", "3.2 at the worst of 3"),
+        ("margins.gain_db.1>=6", "null"),  # one channel alone is as ever
+        ("margins.phase_deg>45", "40 at the worst of 2"),
+        ("effort.peak<=5", None),
+        ("effort.peak<4", "5 at the worst of 2"),
+        ("noise.torque_rms<4", "null at the worst of 2"),
+    ],
+)
+def test_of_a_metric_of_several_channels_the_worst_counts(text, found):
+    (requirement,) = read_requirements([text])
+    expected = found and f"required {text} does not hold: it is {found}"
+    assert requirement.failure(SEVERAL) == expected
+
+
+def test_the_worst_channel_is_that_of_limits_in_tuning():
+    for key, values in (("margins.gain_db", [8.0, 3.2]), ("effort.peak", [2.0, 5.0])):
+        limit = worst(key, {key: values})
+        for text, holds in ((f"{key}>={limit!r}", True), (f"{key}>{limit!r}", False)):
+            (requirement,) = read_requirements([text])
+            part, name = key.split(".")
+            assert (requirement.failure({part: {name: values}}) is None) is holds
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("margins.gain_db==6", r"holds margins\.gain_db\.0, margins\.gain_db\.1, "),
+        ("margins.peaks<3", r"holds margins\.peaks\.0, margins\.peaks\.1"),
+        ("margins>3", r"holds margins\.gain_db, margins\.phase_deg"),
+    ],
+)
+def test_several_values_without_a_worst_one_name_the_keys_of_each(text, expected):
+    (requirement,) = read_requirements([text])
+    with pytest.raises(InputError, match=expected):
+        requirement.failure(SEVERAL)
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("margins.gain_db", r"nearest: evaluations\.0\.margins\.gain_db"),
+        ("evaluations.2.margins.disk", "one of: 0, 1"),
+        ("evaluations.0.margins.disc", "nearest: disk"),
+        ("evaluations.0.margins.disk.1", "nothing below a single value"),
+        ("evaluations.0.margins.gain_db.x", r"one of: 0, 1, \.\.\."),
+        ("evaluations.0.margins", r"holds evaluations\.0\.margins\.gain_db"),
+        ("evaluations.0.rest.joint", r"holds evaluations\.0\.rest\.joint\.0, .*1, \.\.\."),
+        ("rankin", "nearest: ranking"),
+    ],
+)
+def test_keys_that_no_comparison_has_are_refused_before_the_work(key, expected):
+    with pytest.raises(InputError, match=expected):
+        check_keys([f"{key}>1"], known_of_comparison(2))
+
+
+def test_metrics_are_known_keys_of_an_evaluation():
+    for key in UNITS:
+        check_keys([f"{key}>1"], known_of_evaluation())

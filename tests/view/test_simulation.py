@@ -127,7 +127,8 @@ def test_an_mp4_without_ffmpeg_is_refused_before_anything_runs(flexctl, monkeypa
 def test_a_person_reads_a_table(flexctl):
     said = flexctl("simulate", *QUICK)
 
-    assert "tip error" in said.out
+    assert "tip error from" in said.out
+    assert "rigid arm [mm]" in said.out
     assert "account off by" in said.out
 
 

@@ -140,3 +140,38 @@ def test_bad_words_of_scatter_are_refused(flexctl, words, expected):
     said = flexctl("compare", ARM, "hub-pd", *words)
     assert said.status == 2
     assert expected in said.err
+
+
+def test_points_are_listed_and_those_refused_are_named_apart(flexctl, tmp_path):
+    words = [ARM, "hub-pd", "--vary", "gains.Gp=-5,10,60", "--metrics", "linear", *JOBS]
+    said = flexctl("sweep", *words, "--out", tmp_path / "t.csv").out
+    assert "2 points over gains.Gp; 1 more not evaluated" in said
+    row = next(line for line in said.splitlines() if line.split()[:1] == ["-5"])
+    assert row.split() == ["-5", "none", "none", "not", "evaluated"]
+    assert "variance of the ranks" not in said
+    told = (tmp_path / "t.csv").read_text().splitlines()[1]
+    assert "not evaluated: " in told
+    answer = json.loads(flexctl("sweep", *words, "--json").out)
+    assert answer["n_not_evaluated"] == 1
+    assert [one["not_evaluated"] for one in answer["points"]] == [True, False, False]
+    assert answer["summary"][0]["stable"]["of"] == 2
+
+
+def test_of_many_points_the_worst_are_listed_the_unstable_ones_first(flexctl):
+    gains = ["--vary", "gains.Gp=10:60:7", "--vary", "gains.Gv=0.5:6:3"]
+    words = [ARM, "hub-pd", *gains, "--metrics", "stability.min_damping_ratio", *JOBS]
+    said = flexctl("sweep", *words).out
+    assert "hub-pd: the 10 worst of 21 evaluated points" in said
+    answer = json.loads(flexctl("sweep", *words, "--json").out)
+    least = min(one["metrics"]["stability.min_damping_ratio"] for one in answer["points"])
+    lines = said[said.index("the 10 worst") :].splitlines()
+    first = next(line for line in lines if line.split() and line.split()[-1] == "stable")
+    assert float(first.split()[2]) == pytest.approx(least, rel=1e-3)
+
+
+def test_samples_whose_arm_is_refused_count_in_no_share(flexctl):
+    scatter = ["--jobs", "1", "--scatter", "link1.damping_ratio=0.01,1.5", "--no-baseline"]
+    said = flexctl("compare", ARM, "hub-pd", *JOBS[2:], *scatter, "--json")
+    answer = json.loads(said.out)["scatter"]
+    assert (answer["n"], answer["not_evaluated"], answer["failed"]) == (1, 1, {"hub-pd": 0})
+    assert "less than 1, got 1.5" in answer["verdict"]

@@ -8,6 +8,8 @@ import flexctl as library
 from flexctl.errors import InputError
 from flexctl.model import build_file, load_design
 from flexctl.model.design import Design
+from flexctl.view.json.known_keys import known_of_tuning
+from tests.known_keys import strange_keys
 
 ARM, DESIGN = "single-link-hub", "hub-pd"
 COARSE = ("-m", "1", "--truth-modes", "1")
@@ -56,6 +58,10 @@ def test_the_answer_has_the_keys_of_the_contract(tuned):
     assert answer["seconds"] > 0
     history = answer["starts"][0]["history"]
     assert len(history["evaluations"]) == len(history["objective"]) == len(history["violation"])
+
+
+def test_the_keys_known_before_the_work_are_those_of_the_answer(tuned):
+    assert set(strange_keys(known_of_tuning(), tuned[1])) == set()
 
 
 def test_the_design_in_the_file_is_judged_the_same_to_the_last_digit(tuned, flexctl):

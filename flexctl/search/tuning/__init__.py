@@ -5,7 +5,7 @@ from flexctl.search.tuning.compromises import Compromise, TradeOff, trade_off
 from flexctl.search.tuning.free_numbers import FreeNumber
 from flexctl.search.tuning.local_search import Found, Step
 from flexctl.search.tuning.record import Constraint, Relief, Tuning, Unseen
-from flexctl.search.tuning.requirements import Objective, Requirement, read_objective
+from flexctl.search.tuning.requirements import Objective, Requirement, read_objective, worst
 from flexctl.search.tuning.tuner import tune
 
 __all__ = [
@@ -24,4 +24,5 @@ __all__ = [
     "trade_off",
     "tune",
     "tuned_design",
+    "worst",
 ]

@@ -12,7 +12,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.errors import InputError
-from flexctl.model import INSTRUMENTS, Design, design_value, has_number, nearest
+from flexctl.model import INSTRUMENTS, Design, design_value, has_number, nearest, nearest_path
 
 Bounds = tuple[float, float] | str | None
 """Least and greatest value; or such text, ``"10:2000"`` or, as factors, ``"*0.1:*10"``."""
@@ -189,14 +189,21 @@ def _split(text: str) -> tuple[str, Bounds]:
 def _keys(design: Design, key: str) -> list[str]:
     """Keys of the numbers that a key stands for: itself, or those in a table."""
     if not key or not (key.split(".")[0] in _TABLES or _LISTED.fullmatch(key)):
-        known = nearest(key, _TABLES)
-        raise InputError(f"free: expected gains or weights of the design ({known}), got {key!r}")
+        hint = nearest_path(key, _all_numbers(design)) or nearest(key, _TABLES)
+        raise InputError(f"free: expected gains or weights of the design ({hint}), got {key!r}")
     keys = _numbers_below(design, key)
     if not keys:
-        known = [own for table in _TABLES for own in _numbers_below(design, table)]
-        hint = nearest(key, known)
+        known = _all_numbers(design)
+        hint = nearest_path(key, known) or nearest(key, known)
         raise InputError(f"{design.label}: free: expected one of its numbers ({hint}), got {key!r}")
     return keys
+
+
+def _all_numbers(design: Design) -> list[str]:
+    """Keys of all numbers and arrays of a design that can be tuned."""
+    arrays = ("filters", "position_feedback")
+    listed = [f"{name}[{k + 1}]" for name in arrays for k in range(len(getattr(design, name)))]
+    return [own for table in (*_TABLES, *listed) for own in _numbers_below(design, table)]
 
 
 def _numbers_below(design: Design, key: str) -> list[str]:

@@ -18,6 +18,7 @@ from flexctl.view.commands.sweeping import teller
 from flexctl.view.comparison_rows import metric_rows, rank_of, ranked, why_unranked
 from flexctl.view.interrupts import heeded
 from flexctl.view.json.evaluation import comparison_json
+from flexctl.view.json.known_keys import known_of_comparison
 from flexctl.view.json.scatter import scatter_json
 from flexctl.view.options import CompareOptions
 from flexctl.view.output import (
@@ -31,6 +32,7 @@ from flexctl.view.output import (
 )
 from flexctl.view.provenance import as_text, integration, provenance
 from flexctl.view.request import judged_on, load_arm, load_gain_set, read_specs
+from flexctl.view.requirements import check_keys
 from flexctl.view.words.numbers import basis_words
 from flexctl.view.words.scatter import scatter_rows, scatter_words
 
@@ -39,6 +41,7 @@ def compare_designs(options: CompareOptions, model: str, words: Sequence[str]) -
     """Find what `flexctl compare` prints, and write the report."""
     check_targets(options)
     check_target("--report", options.report, (".html",))
+    check_keys(options.require, known_of_comparison(len(words) + (not options.no_baseline)))
     specs = read_specs("--scatter", options.scatter) if options.scatter else {}
     _check_scatter(options)
     arm = load_arm(model, options)
@@ -122,8 +125,6 @@ def _keep_worst(found: Scatter, folder: Path) -> dict[str, Path]:
     folder.mkdir(exist_ok=True)
     files = {}
     for name, one in found.worst.items():
-        if one.arm is None:
-            continue
         files[name] = folder / f"{found.sweep.model}-worst-for-{name}.toml"
         rank = one.why or "the last of all samples as compare ranks them"
         comment = f"Sample {one.sample} of {found.sweep.model}: {name}, {rank}."

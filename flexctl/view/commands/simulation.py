@@ -47,6 +47,7 @@ from flexctl.view.signals import (
     write_netcdf,
 )
 from flexctl.view.words.numbers import basis_words, limit_name
+from flexctl.view.words.verdict import excess_words
 
 N_KEPT = 1001  # times of a run that are kept for files and figures
 _SMALL = {"rad": "mrad", "m": "mm"}
@@ -179,6 +180,7 @@ def _table(answer: Mapping[str, Any], arm: Arm, sprung: Sequence[str]) -> Render
         literal(account + drift),
         literal(cost),
         *_saturation(answer, command_units(arm)),
+        *_excess(answer, arm),
         *said,
     )
 
@@ -213,12 +215,18 @@ def _headings(answer: Mapping[str, Any], arm: Arm, sprung: Sequence[str]) -> lis
     lines = [f"{name}\n[m{unit}]" for name, unit in zip(names, line_units(names), strict=True)]
     return [
         "t\n[s]",
-        "tip error\n[mm]",
+        "tip error from\nrigid arm [mm]",
         *(f"{name}\n[{unit}]" for name, unit in zip(joints, angles, strict=True)),
         *(f"{name} wind-up\n[{_SMALL[unit_of[name]]}]" for name in sprung),
         *lines,
         *(f"{name}\n[{unit}]" for name, unit in zip(joints, command_units(arm), strict=True)),
     ]
+
+
+def _excess(answer: Mapping[str, Any], arm: Arm) -> list[str]:
+    sliding = [j for j, link in enumerate(arm.links) if link.joint == "prismatic"]
+    said = excess_words(answer["position_excess"], sliding)
+    return [f"the run takes {said}"] if said else []
 
 
 def _saturation(answer: Mapping[str, Any], units: Sequence[str]) -> list[str]:

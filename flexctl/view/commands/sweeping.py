@@ -25,13 +25,14 @@ from flexctl.search import (
 )
 from flexctl.verdict import TOLERANCE, UNITS
 from flexctl.view import signals
+from flexctl.view.commands.sweep_points import metric_number, points_table
 from flexctl.view.interrupts import heeded
 from flexctl.view.json.sweep import default_pareto, sweep_json
 from flexctl.view.options import SweepOptions
 from flexctl.view.output import Result, check_targets, notes, plain_table, progress
 from flexctl.view.provenance import as_text, integration, provenance
 from flexctl.view.request import judged_on, load_arm, load_gain_set, read_specs
-from flexctl.view.words.sweep import key_words, sweep_sentences
+from flexctl.view.words.sweep import failed_words, key_words, sweep_sentences
 
 _BY_CHANCE = 0.01  # greatest probability at which an influence is shown
 _DIRECTED = 0.7  # least rank correlation beside the root of the share that makes it a direction
@@ -50,6 +51,7 @@ def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Re
     pareto = _pareto(options.pareto)
     _check_figure(options.figure, [*vary.items(), *truth_vary.items()])
     full, named = options.metrics == "full", options.metrics not in ("full", "linear")
+    named_metrics = [name.strip() for name in options.metrics.split(",")] if named else []
     with progress() as say:
         found = sweep(
             arm,
@@ -71,18 +73,18 @@ def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Re
             **judged_on(options, arm, designs[0]),
         )
     summaries = summarise(found)
-    front = pareto_front(found, pareto)
+    front, listed = pareto_front(found, pareto), [*named_metrics, *pareto]
     made = provenance(model, designs, tolerances=integration(TOLERANCE))
 
     def figure() -> Any:
         from flexctl.view.figures.sweep import plot_sweep
 
-        drawn = options.metrics.split(",") if named else [one.key for one in found.limits]
+        drawn = named_metrics or [one.key for one in found.limits]
         return plot_sweep(found, options.figure, drawn, pareto or default_pareto(found))
 
     return Result(
         answer=lambda: sweep_json(found, pareto),
-        table=lambda: _table(found, summaries, pareto, front.tolist()),
+        table=lambda: _table(found, summaries, listed, pareto, front.tolist()),
         figure=figure,
         writers={
             ".csv": lambda path: write_csv(path, found),
@@ -135,20 +137,26 @@ def _duration(seconds: float) -> str:
 
 
 def _table(
-    found: Sweep, summaries: Sequence[Summaries], pareto: Sequence[str], front: Sequence[int]
+    found: Sweep,
+    summaries: Sequence[Summaries],
+    named: Sequence[str],
+    pareto: Sequence[str],
+    front: Sequence[int],
 ) -> RenderableType:
     parts: list[RenderableType] = []
-    for one in summaries:
+    for k, one in enumerate(summaries):
         rows = [
-            (key, UNITS[key], *map(_number, values))
+            (key, UNITS[key], *map(metric_number, values))
             for key, values in one.quantiles.items()
             if not np.isnan(values).all()
         ]
         title = f"{found.model}, {one.name}: {one.judged} points over {', '.join(found.keys)}"
+        title += f"; {one.not_evaluated} more not evaluated" if one.not_evaluated else ""
         parts.append(
             plain_table(title, "", "unit", "5 %", "median", "95 %", rows=rows, numeric=(2, 3, 4))
         )
-        if any(len(matter) > 1 for matter in one.influences.values()):
+        parts.append(points_table(found, k, named))
+        if any(len(matter) > 1 for matter in one.influences.values()) and _matters(one):
             parts.append(_influences(found, one))
     if pareto:
         parts.append(_front(found, pareto, front))
@@ -159,13 +167,18 @@ def _table(
     return Group(*parts)
 
 
+def _matters(one: Summaries) -> list[str]:
+    """Metrics to which some number matters beyond chance."""
+    rows = one.influences.items()
+    return [key for key, row in rows if any(each.chance < _BY_CHANCE for each in row.values())]
+
+
 def _influences(found: Sweep, one: Summaries) -> RenderableType:
     """Tell which numbers matter to which metric."""
     keys = [key for key in found.keys if any(key in row for row in one.influences.values())]
     rows = [
-        (metric, *(_influence(row.get(key)) for key in keys))
-        for metric, row in one.influences.items()
-        if any(each.chance < _BY_CHANCE for each in row.values())
+        (metric, *(_influence(one.influences[metric].get(key)) for key in keys))
+        for metric in _matters(one)
     ]
     title = f"{one.name}: variance of the ranks of each metric that a number explains alone; "
     title += "+ increasing, - decreasing"
@@ -186,7 +199,7 @@ def _front(found: Sweep, pareto: Sequence[str], front: Sequence[int]) -> Rendera
         (
             found.designs[found.design[k]],
             *(f"{x:.4g}" for x in found.values[k]),
-            *(_number(found.worst(key)[k]) for key in pareto),
+            *(metric_number(found.worst(key)[k]) for key in pareto),
         )
         for k in front[:_LISTED]
     ]
@@ -195,10 +208,6 @@ def _front(found: Sweep, pareto: Sequence[str], front: Sequence[int]) -> Rendera
     heads = [key_words(found, k) for k in range(len(found.keys))]
     numeric = range(1, 1 + len(heads) + len(pareto))
     return plain_table(title, "", *heads, *pareto, rows=rows, numeric=numeric)
-
-
-def _number(value: float) -> str:
-    return "none" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:.4g}"
 
 
 def write_csv(path: Path, found: Sweep) -> None:
@@ -211,7 +220,7 @@ def write_csv(path: Path, found: Sweep) -> None:
             numbers = [
                 repr(float(x)) for x in (*found.values[k], *(c[k] for c in columns.values()))
             ]
-            table.writerow([k, found.designs[found.design[k]], *numbers, found.failed.get(k, "")])
+            table.writerow([k, found.designs[found.design[k]], *numbers, failed_words(found, k)])
 
 
 def _columns(found: Sweep) -> Iterator[tuple[str, np.ndarray]]:
@@ -242,7 +251,7 @@ def write_parquet(path: Path, found: Sweep, made: str) -> None:
     columns += [("design", "", [found.designs[k] for k in found.design[done]])]
     columns += [(key, unit, column) for key, unit, column in keys]
     columns += [(name, UNITS[_metric(name)], column[done]) for name, column in _columns(found)]
-    columns += [("failed", "", [found.failed.get(k) for k in done.tolist()])]
+    columns += [("failed", "", [failed_words(found, k) or None for k in done.tolist()])]
     arrays = [pa.array(column) for *_, column in columns]
     fields = [
         pa.field(name, array.type, metadata={"unit": unit})
@@ -285,6 +294,6 @@ def write_netcdf(path: Path, found: Sweep, made: str) -> None:
         more = ("joint",) if values.ndim > 1 else ()
         own = values.reshape(*shape, *values.shape[1:])
         data[key] = ((*dims, *more), own, {"units": UNITS[key]})
-    why = np.array([found.failed.get(k, "") for k in range(found.n_points)])
+    why = np.array([failed_words(found, k) for k in range(found.n_points)])
     data["failed"] = (dims, why.reshape(shape))
     signals.write_netcdf(path, data)

@@ -16,6 +16,7 @@ from flexctl.view.commands.comparison import verdict_table
 from flexctl.view.commands.trading import trade
 from flexctl.view.interrupts import heeded
 from flexctl.view.json.evaluation import evaluation_json
+from flexctl.view.json.known_keys import known_of_tuning
 from flexctl.view.json.tuning import tuning_json
 from flexctl.view.options import TuneOptions
 from flexctl.view.output import (
@@ -28,6 +29,7 @@ from flexctl.view.output import (
 )
 from flexctl.view.provenance import command, integration, provenance
 from flexctl.view.request import judged_on, load_arm, load_gain_set, read_specs
+from flexctl.view.requirements import check_keys
 from flexctl.view.tuned_file import tuned_text
 from flexctl.view.words.metrics import metric_value, units_for
 from flexctl.view.words.numbers import basis_words, figure, percent
@@ -48,6 +50,8 @@ def tune_design(options: TuneOptions, model: str, word: str) -> Result:
     check_targets(options, ".toml")
     if options.front and not options.against:
         raise InputError("--front: expected --against METRIC with it, got none")
+    if options.against is None:  # designs of a trade-off are as many as are found
+        check_keys(options.require, known_of_tuning())
     over = read_specs("--over", options.over) if options.over else None
     arm = load_arm(model, options)
     design = load_gain_set(word, arm)

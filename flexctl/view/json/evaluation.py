@@ -61,6 +61,7 @@ def evaluation_json(e: Evaluation) -> dict[str, Any]:
                 "spectral_abscissa": e.stability.abscissae if e.stability else [],
             },
             "saturated_seconds": e.effort.saturated_seconds if e.effort else None,
+            "position_excess": e.positions.excess if e.positions else None,
             "cost": e.cost,
             "energy_residual": (
                 np.abs(e.trajectory.energy.residual).max() if e.trajectory is not None else None

@@ -13,6 +13,7 @@ from flexctl.model import Arm, Design, command_units
 from flexctl.plant import LinearPlant, Plant
 from flexctl.records import plain
 from flexctl.simulation import Trajectory
+from flexctl.verdict import judge_positions
 from flexctl.view.json import attributes
 
 N_SAMPLES = 11  # of a run, unless times are given
@@ -150,6 +151,7 @@ def simulation_json(loop: ClosedLoop, run: Trajectory, times: Array) -> dict[str
     With the drift of what follows a prescribed motion, (m,) [rad or m].
     """
     answer = {**loop_head(loop), **trajectory_json(run, times)}
+    answer["position_excess"] = plain(judge_positions(run, loop.truth.arm).excess)
     if loop.prescribed:
         drift = np.abs(run.q[list(run.drives)] - run.desired).max(axis=1)
         answer["drift"] = plain(drift)

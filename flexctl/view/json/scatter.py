@@ -18,6 +18,7 @@ def scatter_json(found: Scatter, files: Mapping[str, Path] | None = None) -> dic
     return plain(
         {
             "n": found.n,
+            "not_evaluated": found.not_evaluated,
             "keys": [key.removeprefix("truth.") for key in found.sweep.keys],
             **{what: {name: one.count for name, one in own.items()} for what, own in counts},
             "shares": {

@@ -30,6 +30,7 @@ def sweep_json(sweep: Sweep, pareto: Sequence[str] = ()) -> dict[str, Any]:
             "n_points": sweep.n_points,
             "n_judged": int(sweep.done.sum()),
             "n_failed": len(sweep.failed),
+            "n_not_evaluated": int(sweep.refused.sum()),
             "shape_error": shape_error_json(sweep),
             "resumed": sweep.resumed,
             "seconds": sweep.seconds,
@@ -68,6 +69,7 @@ def _point(sweep: Sweep, k: int, names: Sequence[str] = ()) -> dict[str, Any]:
         "metrics": metrics,
         "within": bool(sweep.within[k]),
         "failed": sweep.failed.get(k),
+        "not_evaluated": bool(sweep.refused[k]),
     }
 
 
@@ -75,6 +77,7 @@ def _summary(one: Summaries) -> dict[str, Any]:
     return {
         "design": one.name,
         "judged": one.judged,
+        "not_evaluated": one.not_evaluated,
         "stable": share_json(one.stable),
         "settled": one.settled and share_json(one.settled),
         "within": one.within and share_json(one.within),

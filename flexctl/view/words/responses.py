@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from flexctl.verdict import NO_LIMIT_DB, ChannelResponse, LoopResponses, Place
@@ -56,10 +58,22 @@ def _place(record: LoopResponses, place: Place, where: str) -> str:
     worst = max(channels, key=lambda one: one.margins.peaks.Ms if one.margins else 0.0)
     assert worst.margins is not None
     Ms, at = worst.margins.peaks.Ms, worst.margins.peaks.Ms_frequency
-    least = channel_name(worst) if len(channels) == 1 else f"least robust is {channel_name(worst)}"
+    least = channel_name(worst)
+    if len(channels) > 1:
+        least = f"least robust by its sensitivity peak is {least}"
     limit = "" if Ms <= _USUAL else ", above the usual limit of 2"
     peak = f"sensitivity peak Ms = {Ms:.3g} {_where(record, at)}{limit}"
-    return f"{where}, {least}: {margins_words(worst)}, {peak}."
+    return f"{where}, {least}: {margins_words(worst)}, {peak}{_smaller_disk(channels, worst)}."
+
+
+def _smaller_disk(channels: Sequence[ChannelResponse], worst: ChannelResponse) -> str:
+    """Name the channel whose disk margin is the smallest, where it is not that of largest Ms."""
+    disks = {channel_name(one): f"{one.margins.disk:.3g}" for one in channels if one.margins}
+    least = min(channels, key=lambda one: one.margins.disk if one.margins else np.inf)
+    name = channel_name(least)
+    if disks[name] == disks[channel_name(worst)]:
+        return ""
+    return f". The smallest disk margin, {disks[name]}, is that of {name}"
 
 
 def _where(record: LoopResponses, frequency: float) -> str:

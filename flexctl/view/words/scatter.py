@@ -37,6 +37,12 @@ def scatter_sentences(found: Scatter) -> Iterator[str]:
         yield f"On {found.n} arms with scattered {keys}, {best} ranks first on {share}."
     else:
         yield f"Judged on {found.n} arms with scattered {keys}."
+    if found.not_evaluated:
+        first = next(k for k in sorted(found.sweep.failed) if found.sweep.refused[k])
+        yield (
+            f"{found.not_evaluated} more samples are not evaluated and count in no share: "
+            f"{found.sweep.failed[first].rstrip('.')}."
+        )
     for name in found.wins:
         bad = [
             f"{what} on {_share(found, one)}"

@@ -20,9 +20,12 @@ def sweep_sentences(found: Sweep, summaries: Sequence[Summaries]) -> Iterator[st
     """Write a sentence for every gain set, then what is not judged."""
 
     def told(one: Share) -> str:
-        return share_words(one, independent=found.independent)
+        what = " evaluated points" if found.refused.any() else " points"
+        return share_words(one, independent=found.independent, what=what)
 
     for one in summaries:
+        if one.not_evaluated:
+            yield _not_evaluated(found, one)
         if not one.judged:
             continue
         yield f"At rest at the end of its motion {one.name} is stable at {told(one.stable)}."
@@ -33,7 +36,7 @@ def sweep_sentences(found: Sweep, summaries: Sequence[Summaries]) -> Iterator[st
             yield f"{one.name} is stable and keeps {limits} at {told(one.within)}."
         if one.failed.count:
             yield f"{one.name} has no full verdict at {told(one.failed)}."
-            yield f"The first of these is {_first(found, one)}."
+            yield f"The first of these is {_first(found, one, refused=False)}."
     yield from shape_sentences(found)
     if found.interrupted:
         left = found.n_points - int(found.done.sum())
@@ -69,10 +72,31 @@ def metric_words(key: str) -> str:
     return f"{key} [{UNITS[key]}]" if UNITS[key] else key
 
 
-def _first(found: Sweep, one: Summaries) -> str:
-    """Name the first point of a gain set without a full verdict, and say why."""
+def failed_words(found: Sweep, k: int) -> str:
+    """Say why a point has no full verdict, or was not evaluated; "" where it has one."""
+    why = found.failed.get(k, "")
+    return f"not evaluated: {why}" if found.refused[k] else why
+
+
+def _not_evaluated(found: Sweep, one: Summaries) -> str:
+    """Say at how many points a gain set is not evaluated, and why at the first of them."""
+    of = one.judged + one.not_evaluated
+    points = f"{one.not_evaluated} of {of} points"
+    first = "the first of them " if one.not_evaluated > 1 else ""
+    return (
+        f"{one.name} is not evaluated at {points}, which count in no share and no quantile: "
+        f"{first}{_first(found, one, refused=True)}."
+    )
+
+
+def _first(found: Sweep, one: Summaries, *, refused: bool) -> str:
+    """Name the first point of a gain set without a full verdict, and say why.
+
+    Of those that are `refused`, or of the others.
+    """
     own = found.designs.index(one.name)
-    point = next(k for k in sorted(found.failed) if found.design[k] == own)
+    of_set = (k for k in sorted(found.failed) if found.design[k] == own)
+    point = next(k for k in of_set if found.refused[k] == refused)
     numbers = zip(found.keys, found.values[point].tolist(), strict=True)
     at = ", ".join(f"{key} = {value:.4g}" for key, value in numbers)
     return f"at {at}: {found.failed[point].rstrip('.')}"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from flexctl.checks import Array
 from flexctl.verdict import (
     Comparison,
     Evaluation,
@@ -23,6 +24,7 @@ _SOONER = 0.9  # share of the first one's settling time
 _NEAR = 0.1  # of the settling band: the tip may rest so far off its reference without a word
 _ALIKE = 0.1  # of the error that remains: a rest that is off by that error, so nearly, explains it
 _VISIBLE = 1e-6  # m: smaller motion is not told in numbers
+_BEYOND = 1e-5  # rad or m beyond a position limit: less is not told
 _RINGS = 0.05  # damping ratio below which a vibration lasts for several periods
 _NOTHING = 1e-6  # of the stiffness: the tolerance of a loop with an undamped mode
 _GRAVE = ("unstable-at-pose", "spillover", "friction-stuck", "friction-slides", "hunts")
@@ -209,7 +211,7 @@ def _best_without_rest(best: Evaluation) -> str:
 
 def _but(e: Evaluation) -> str:
     """Say in the same sentence where a design rests off its reference and reaches torque limits."""
-    said = [*_off_reference(e), *_at_limits(e)]
+    said = [*_off_reference(e), *_at_limits(e), *_beyond_limits(e)]
     return f", but {listed(said)}" if said else ""
 
 
@@ -238,6 +240,24 @@ def _at_limits(e: Evaluation) -> list[str]:
         if seconds > 0
     ]
     return [f"its run spends {listed(spent)}, which eigenvalues and margins do not cover"]
+
+
+def _beyond_limits(e: Evaluation) -> list[str]:
+    """Say how far a run takes joints beyond the limits of their positions."""
+    positions = e.positions
+    said = excess_words(positions.excess, positions.sliding) if positions else ""
+    return [f"its run takes {said}"] if said else []
+
+
+def excess_words(excess: Sequence[float] | Array, sliding: Sequence[int]) -> str:
+    """Name joints that a run takes beyond the limits of their positions; "" where there is none."""
+    beyond = [
+        f"joint{j + 1} by {length(x) if j in sliding else angle(x)}"
+        for j, x in enumerate(excess)
+        if x > _BEYOND
+    ]
+    plural = "its position limit" if len(beyond) == 1 else "their position limits"
+    return f"{listed(beyond)} beyond {plural}, where no stop is modelled" if beyond else ""
 
 
 def _next(ranked: Sequence[Evaluation]) -> list[str]:
