@@ -1,7 +1,12 @@
 """Controller design: from plant and weights to a controller, one file per method."""
 
 from flexctl.control.controller import Controller
-from flexctl.control.controller_design import controller_at, design_controller, design_on
+from flexctl.control.controller_design import (
+    controller_at,
+    design_controller,
+    design_on,
+    refused_at_period,
+)
 from flexctl.control.gains import gains_used
 from flexctl.control.law_step import step_of_law
 from flexctl.control.laws import ExternalLaw, LawParts, Recipe, law_inputs, law_signals, share_law
@@ -62,6 +67,7 @@ __all__ = [
     "passive_rows",
     "plain_name",
     "readings_at",
+    "refused_at_period",
     "round_to",
     "separate_time_scales",
     "share_law",

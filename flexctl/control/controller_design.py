@@ -33,6 +33,7 @@ from flexctl.model import (
     load_design,
     load_model,
     refuse,
+    sampled_design,
     set_aside,
     with_values,
 )
@@ -165,6 +166,22 @@ def controller_at(
     own, weights = controller.design, controller.weights
     design = with_values(own, of_design, weights=weights, columns=columns)
     return replace(design_on(plant, design), weights=set_aside(own, design, weights))
+
+
+def refused_at_period(controller: Controller, period: float) -> str | None:
+    """Key of the design that its files refuse where it is sampled at a period [s]; None if none.
+
+    Such as a filter's frequency above the Nyquist frequency: what is refused is what
+    `design_controller` refuses.
+    """
+    design = controller.design
+    try:
+        own = sampled_design(design, period)
+        if not controller.external:  # its law does not follow from its design
+            design_on(controller.plant, own)
+    except InputError as error:
+        return str(error).removeprefix(f"{design.label}: ").partition(":")[0]
+    return None
 
 
 def _law_parts(plant: Plant, design: Design, motion: ReferenceMotion) -> LawParts:

@@ -56,7 +56,8 @@ def linear_poses_metrics(loop: ClosedLoop, keys: Sequence[str]) -> dict[str, Met
 def _margins(loop: ClosedLoop, poses: LinearPoses, keys: Sequence[str]) -> dict[str, Any]:
     parts = dict[str, Any]()
     if _RATE in keys:
-        parts["min_sampling_rate"] = sampling_rate_of(loop, poses.final)
+        rate = sampling_rate_of(loop, poses.final)
+        parts["min_sampling_rate"] = rate and rate.rate
     if any(key.startswith("margins.") and key != _RATE for key in keys):
         parts["margins"] = stability_margins(poses.final)
     return parts

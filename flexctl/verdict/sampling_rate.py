@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from flexctl.checks import Array
+from flexctl.control import Controller, refused_at_period
 from flexctl.errors import ComputationError
 from flexctl.loop import ClosedLoop, LinearLoop, resampled, sampled_loops
 
@@ -16,15 +18,29 @@ _LONGEST = 10.0  # longest period [s] of the search
 _MOST_LATE = 20  # samples that a delay may span: each is an additional state
 _TELLING = 1e-9  # decay of the slowest pole over a sample that exceeds round-off
 _EXACT = 1e-5  # relative accuracy of the period
+_MOST_HALVINGS = 40  # of a period, until one is found that the design allows
 _EARLY = 3.0  # periods are looked at closely before the fastest mode folds: its lag is large there
 _AT_ONCE = 16  # periods that are checked at once
 _FEIGNED = 0.02  # of one half: most that rounding may contribute to a proof by powers
 
 
-def sampling_rate_of(loop: ClosedLoop, final: LinearLoop) -> float | None:
-    """Smallest sampling rate [Hz] of a loop that is linear at rest: see `smallest_sampling_rate`.
+@dataclass(frozen=True, kw_only=True)
+class SamplingRate:
+    """The smallest rate [Hz] at which a law may be sampled, and what does not allow a smaller one.
 
-    Raises ComputationError where the law becomes another one at another rate.
+    `limited_by` is the key of the design that refuses it, such as that of a filter whose frequency
+    must lie below the Nyquist frequency; None where the loop would be unstable.
+    """
+
+    rate: float
+    limited_by: str | None = None
+
+
+def sampling_rate_of(loop: ClosedLoop, final: LinearLoop) -> SamplingRate | None:
+    """Smallest sampling rate of a loop that is linear at rest, and that its design allows.
+
+    See `smallest_sampling_rate`. Raises ComputationError where the law becomes another one at
+    another rate, or may not be sampled at any rate.
     """
     if loop.controller.external and final.F.any():
         raise ComputationError(
@@ -39,7 +55,27 @@ def sampling_rate_of(loop: ClosedLoop, final: LinearLoop) -> float | None:
         )
     sampled = controller.fitted and controller.sample_time
     law_at = resampled(final, controller) if sampled and own else None
-    return smallest_sampling_rate(final, own_states=own, law_at=law_at)
+    stable = smallest_sampling_rate(final, own_states=own, law_at=law_at)
+    return _allowed(controller, stable) if stable else None
+
+
+def _allowed(controller: Controller, stable: float) -> SamplingRate:
+    """Return the smallest rate [Hz], at least `stable`, that the design does not refuse."""
+    longest = 1 / stable
+    if (key := refused_at_period(controller, longest)) is None:
+        return SamplingRate(rate=stable)
+    period, halvings = controller.sample_time or longest, 0
+    while refused_at_period(controller, period) is not None:
+        period, halvings = period / 2, halvings + 1
+        if halvings > _MOST_HALVINGS:
+            raise ComputationError(f"the design refuses to be sampled, by its key {key}")
+    while longest - period > _EXACT * longest:
+        middle = (period + longest) / 2
+        if (refused := refused_at_period(controller, middle)) is None:
+            period = middle
+        else:
+            longest, key = middle, refused
+    return SamplingRate(rate=1 / period, limited_by=key)
 
 
 def smallest_sampling_rate(

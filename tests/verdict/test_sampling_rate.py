@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import scipy.linalg
+from pydantic import ValidationError
 
-from flexctl.errors import ComputationError
+from flexctl.errors import ComputationError, InputError
 from flexctl.loop.linear import linearise
 from flexctl.verdict.evaluation import evaluate
 from flexctl.verdict.partial_verdicts import linear_poses_metrics
@@ -17,11 +18,15 @@ T = 0.002
 LOW = {"kind": "low-pass", "frequency": 200.0}
 LEAD = {"kind": "lead", "frequency": 60.0, "ratio": 3.0}
 ROLL_OFF = {"kind": "roll-off", "frequency": 400.0, "order": 3}
+NOTCH = {"kind": "notch", "frequency": "link1.y.2"}
+GENTLE = {"Gp": [2.0], "Gv": [0.5]}
+FAST = {"derivative_filter": 2000.0}
 DIFFERENCE = [{"kind": "encoder"}, {"kind": "difference", "time_constant": 0.003}]
 
 
 def close(make, method="joint-pd", **tables):
     gains = {"Gp": [20.0], "Gv": [5.0]} | ({"derivative_filter": 100.0} if method == "pid" else {})
+    gains |= tables.pop("gains", {})
     design = make["design"]([0.0], [0.5], method, gains=gains, **tables)
     return make["close"](make["single"](), design)
 
@@ -53,10 +58,40 @@ def test_tuning_and_evaluations_have_the_same_rate(make, method, tables):
 def test_a_law_made_for_that_period_is_stable_up_to_it(make, method, filters, sampled):
     # made anew every filter has its own input held, not the series of them
     loop = close(make, method, filters=filters, loop={"sample_time": T} if sampled else {})
-    rate = sampling_rate_of(loop, linearise(loop)) or np.nan
+    rate = sampling_rate_of(loop, linearise(loop)).rate
     for share, stable in ((0.999, True), (1.001, False)):
         anew = close(make, method, filters=filters, loop={"sample_time": share / rate})
         assert bool(linearise(anew).poles.real.max() < 0) == stable
+
+
+@pytest.mark.parametrize("loop", [{}, {"sample_time": T / 4}])
+@pytest.mark.parametrize(
+    ("method", "tables", "key", "bound"),
+    [
+        ("joint-pd", {"filters": [LOW | {"frequency": 1500.0}]}, "filters[1].frequency", 1500.0),
+        ("joint-pd", {"filters": [NOTCH], "gains": GENTLE}, "filters[1].frequency", None),
+        ("pid", {"gains": FAST}, "gains.derivative_filter", 2000.0),
+    ],
+)
+def test_a_rate_that_the_design_refuses_is_none(make, method, tables, key, bound, loop):
+    closed = close(make, method, loop=loop, **tables)
+    found = sampling_rate_of(closed, linearise(closed))
+    assert found.limited_by == key
+    assert linear_poses_metrics(closed, [RATE])[RATE] == found.rate
+    if bound:
+        assert found.rate == pytest.approx(bound / np.pi, rel=1e-4)
+    anew = close(make, method, loop={"sample_time": 0.9999 / found.rate}, **tables)
+    assert linearise(anew).poles.real.max() < 0
+    with pytest.raises((InputError, ValidationError), match="Nyquist"):
+        close(make, method, loop={"sample_time": 1.0001 / found.rate}, **tables)
+
+
+def test_a_tracking_time_limits_the_period_too(make):
+    gains = {"Gp": [20.0], "Gv": [5.0], "Gi": [1.0]}
+    winds = {"sample_time": T, "anti_windup": "back-calculation", "tracking_time": 0.01}
+    closed = close(make, gains=gains, loop=winds)
+    found = sampling_rate_of(closed, linearise(closed))
+    assert (found.rate, found.limited_by) == (pytest.approx(100, rel=1e-4), "loop.tracking_time")
 
 
 def test_a_law_by_tustin_is_another_one_at_every_rate(make):

@@ -52,7 +52,11 @@ def evaluation_json(e: Evaluation) -> dict[str, Any]:
             "effort": e.effort and asdict(e.effort),
             "stability": e.stability and _stability(e.stability),
             "margins": e.margins
-            and {**stability_margins_json(e.margins), "min_sampling_rate": e.min_sampling_rate},
+            and {
+                **stability_margins_json(e.margins),
+                "min_sampling_rate": e.min_sampling_rate,
+                "sampling_rate_limited_by": e.sampling_rate_limited_by,
+            },
             "noise": e.noise and asdict(e.noise),
             "stiffness": _stiffness(e.stiffness),
             "friction": e.friction and _friction(e.friction),
