@@ -11,6 +11,7 @@ from flexctl.control.gains import gains_used
 from flexctl.control.law_step import step_of_law
 from flexctl.control.laws import ExternalLaw, LawParts, Recipe, law_inputs, law_signals, share_law
 from flexctl.control.measured_signals import TIP, gauge_names, plain_name
+from flexctl.control.mode_frequency import participation
 from flexctl.control.observer import disturbance
 from flexctl.control.prescribed_motion import is_prescribed, without_limits
 from flexctl.control.readings import (
@@ -64,6 +65,7 @@ __all__ = [
     "law_signals",
     "limit_torque",
     "make_reference",
+    "participation",
     "passive_rows",
     "plain_name",
     "readings_at",
