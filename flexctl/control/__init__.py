@@ -3,6 +3,7 @@
 from flexctl.control.controller import Controller
 from flexctl.control.controller_design import (
     controller_at,
+    controller_at_period,
     design_controller,
     design_on,
     refused_at_period,
@@ -13,6 +14,7 @@ from flexctl.control.laws import ExternalLaw, LawParts, Recipe, law_inputs, law_
 from flexctl.control.measured_signals import TIP, gauge_names, plain_name
 from flexctl.control.mode_frequency import participation
 from flexctl.control.observer import disturbance
+from flexctl.control.observer_based_law import ObservedStates
 from flexctl.control.prescribed_motion import is_prescribed, without_limits
 from flexctl.control.readings import (
     Difference,
@@ -22,7 +24,8 @@ from flexctl.control.readings import (
     readings_at,
 )
 from flexctl.control.reference import ReferenceMotion, make_reference
-from flexctl.control.sampled_observer import SampledObserver
+from flexctl.control.sampled_model import Prediction
+from flexctl.control.sampled_observer import LateReadings, SampledObserver
 from flexctl.control.sampled_readings import ReadingStates
 from flexctl.control.saturation import (
     holding_limits,
@@ -42,7 +45,10 @@ __all__ = [
     "Difference",
     "ExternalLaw",
     "Instrumentation",
+    "LateReadings",
     "LawParts",
+    "ObservedStates",
+    "Prediction",
     "Reading",
     "ReadingStates",
     "Recipe",
@@ -51,6 +57,7 @@ __all__ = [
     "TwoTimeScales",
     "collocated_instruments",
     "controller_at",
+    "controller_at_period",
     "design_controller",
     "design_on",
     "disturbance",

@@ -23,7 +23,7 @@ from flexctl.control.prescribed_motion import is_prescribed
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.saturation import torque_limits
 from flexctl.control.shaped_reference import shape_reference
-from flexctl.errors import InputError
+from flexctl.errors import DesignError, InputError
 from flexctl.model import (
     CHOSEN_GAINS,
     Arm,
@@ -113,6 +113,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
     reference = shape_reference(motion, design, plant.nominal, slopes)
     _require_possible_rates(arm, design, reference)
     fit = fit_law(plant, design, reference, parts)
+    inside = parts if fit.observer or fit.fitted else None
     parts, assumptions = fit.parts, fit.parts.assumptions
     if reference.shaper:
         assumptions += (reference.shaper.assumption,)
@@ -132,6 +133,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
         external=parts.external,
         unlimited=fit.unlimited.law if fit.unlimited else None,
         expanded=fit.expanded.law if fit.expanded else None,
+        inside=inside,
         assumptions=assumptions,
         own_states=parts.own_states,
     )
@@ -168,6 +170,14 @@ def controller_at(
     return replace(design_on(plant, design), weights=set_aside(own, design, weights))
 
 
+def controller_at_period(controller: Controller, period: float) -> Controller:
+    """Return the controller designed for another sampling period [s], not of an external law.
+
+    Raises InputError, DesignError as `design_controller`.
+    """
+    return design_on(controller.plant, sampled_design(controller.design, period))
+
+
 def refused_at_period(controller: Controller, period: float) -> str | None:
     """Key of the design that its files refuse where it is sampled at a period [s]; None if none.
 
@@ -176,10 +186,11 @@ def refused_at_period(controller: Controller, period: float) -> str | None:
     """
     design = controller.design
     try:
-        own = sampled_design(design, period)
-        if not controller.external:  # its law does not follow from its design
-            design_on(controller.plant, own)
-    except InputError as error:
+        if controller.external:  # its law does not follow from its design
+            sampled_design(design, period)
+        else:
+            controller_at_period(controller, period)
+    except (InputError, DesignError) as error:
         return str(error).removeprefix(f"{design.label}: ").partition(":")[0]
     return None
 
