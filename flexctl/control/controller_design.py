@@ -88,7 +88,7 @@ def design_controller(
     return design_on(plant, design)
 
 
-def design_on(plant: Plant, design: Design) -> Controller:
+def design_on(plant: Plant, design: Design, known: LawParts | None = None) -> Controller:
     """Design the controller of a design file on an existing plant.
 
     The plant keeps its equations of motion, so that varying the gains is cheap.
@@ -99,6 +99,8 @@ def design_on(plant: Plant, design: Design) -> Controller:
         Design plant of the arm as the designer knows it; friction of its joints is left out.
     design
         Method, gains, weights, reference; its `basis` is not used.
+    known
+        The law of the measured state, if it is known.
 
     Raises
     ------
@@ -108,7 +110,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
     plant, arm = plant.without_friction, plant.arm
     check_design(arm, design)
     motion = make_reference(design)
-    parts = _law_parts(plant, design, motion)
+    parts = known or _law_parts(plant, design, motion)
     slopes = partial(_law_slopes, plant, design, motion, parts)
     reference = shape_reference(motion, design, plant.nominal, slopes)
     _require_possible_rates(arm, design, reference)
@@ -175,7 +177,9 @@ def controller_at_period(controller: Controller, period: float) -> Controller:
 
     Raises InputError, DesignError as `design_controller`.
     """
-    return design_on(controller.plant, sampled_design(controller.design, period))
+    law = controller.inside
+    known = law if law and not law.own_states else None  # only own states depend on the period
+    return design_on(controller.plant, sampled_design(controller.design, period), known)
 
 
 def refused_at_period(controller: Controller, period: float) -> str | None:

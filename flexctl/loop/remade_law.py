@@ -26,7 +26,7 @@ from flexctl.control import (
 )
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.linear import LinearLoop
-from flexctl.plant import Evaluator, linear_model
+from flexctl.plant import Evaluator, LinearPlant, linear_model
 
 
 def remade(loop: ClosedLoop, final: LinearLoop) -> Callable[[float], LinearLoop]:
@@ -39,12 +39,15 @@ def remade(loop: ClosedLoop, final: LinearLoop) -> Callable[[float], LinearLoop]
     assert rest is not None
     seen, _ = loop.measurement.read(rest.q, np.zeros(loop.truth.n))
     by_truth = loop.measurement.derivative(rest.q)
+    design, estimate, believed = loop.controller.plant, None, None
+    if loop.controller.observer:
+        estimate = rest.z[-2 * design.n :][: design.n]
+        believed = linear_model(design, estimate, rest.tau)
 
     def at(T: float) -> LinearLoop:
         law = controller_at_period(loop.controller, T)
         z = rest.z[: law.of_state.n_state]
-        estimate = rest.z[-2 * law.plant.n :][: law.plant.n] if law.observer else None
-        at_rest = _Rest(z=z, desired=rest.desired, seen=seen, estimate=estimate, tau=rest.tau)
+        at_rest = _Rest(z=z, desired=rest.desired, seen=seen, estimate=estimate, plant=believed)
         return _closed(final, _Law(controller=law, rest=at_rest, by_truth=by_truth), T)
 
     return at
@@ -52,13 +55,16 @@ def remade(loop: ClosedLoop, final: LinearLoop) -> Callable[[float], LinearLoop]
 
 @dataclass(frozen=True, kw_only=True)
 class _Rest:
-    """Where a law rests: its states, desired joints, what it measures, estimates q^, torques."""
+    """Where a law rests: its states, desired joints, what it measures, the estimate q^.
+
+    `plant` is the linear design plant there; None without an observer, as the estimate is.
+    """
 
     z: Array
     desired: Array
     seen: Array
     estimate: Array | None
-    tau: Array
+    plant: LinearPlant | None
 
 
 def _closed(final: LinearLoop, law: _Law, T: float) -> LinearLoop:
@@ -245,8 +251,8 @@ class _Law:
             now[i] if k == 1 else late[row - 1]
             for row, (i, k) in enumerate(observer.readings.waiting)
         ]
-        assert self.rest.estimate is not None
-        linear = linear_model(self.controller.plant, self.rest.estimate, self.rest.tau)
+        linear = self.rest.plant
+        assert linear is not None
         for k, span in enumerate(spans):
             last = waits if k == 0 and len(spans) == 2 else waits - (len(spans) - 1)
             Phi, Gamma = _prediction(span, linear.A_state, linear.B_state)

@@ -5,8 +5,11 @@ import pytest
 import scipy.linalg
 from pydantic import ValidationError
 
+from flexctl.control import design_controller
 from flexctl.errors import ComputationError, InputError
+from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.linear import linearise
+from flexctl.model.lookup import load_design, load_model
 from flexctl.verdict.evaluation import evaluate
 from flexctl.verdict.partial_verdicts import linear_poses_metrics
 from flexctl.verdict.sampling_rate import sampling_rate_of, smallest_sampling_rate
@@ -94,9 +97,62 @@ def test_a_tracking_time_limits_the_period_too(make):
     assert (found.rate, found.limited_by) == (pytest.approx(100, rel=1e-4), "loop.tracking_time")
 
 
-def test_a_law_by_tustin_is_another_one_at_every_rate(make):
-    loop = close(make, "pid", loop={"sample_time": T, "discretisation": "tustin"})
-    with pytest.raises(ComputationError, match="Tustin"):
+LATE = {"kind": "encoder", "noise": 1e-5, "delay": 1.5 * T}
+OBSERVED = {"instruments": [LATE], "observer": {"noise": {"tip": 0.01}}}
+SAMPLED = {"sample_time": T, "delay": T / 2}
+IDEAL = {"measures": ["encoder", "tachometer", "strain_gauge"]}
+ANEW = {
+    "tustin": ("pid", {"loop": {"sample_time": T, "discretisation": "tustin"}}),
+    "late": ("joint-pd", {"instruments": [LATE, DIFFERENCE[1]], "loop": SAMPLED}),
+    "observer": ("joint-pd", {"loop": SAMPLED, **OBSERVED}),
+    "integral": ("joint-pd", {"loop": SAMPLED, "gains": {"Gi": [10.0]}, **OBSERVED}),
+    "continuous": ("decoupling", {"loop": IDEAL}),
+}
+
+
+@pytest.mark.parametrize("case", ANEW)
+def test_a_law_that_is_designed_anew_is_stable_up_to_the_limit(make, case):
+    method, tables = ANEW[case]
+    loop = close(make, method, **tables)
+    found = sampling_rate_of(loop, linearise(loop))
+    assert found.limited_by is None
+    assert linear_poses_metrics(loop, [RATE])[RATE] == found.rate
+    for share, stable in ((0.5, True), (0.8, True), (0.999, True), (1.001, False)):
+        timed = tables["loop"] | {"sample_time": share / found.rate}
+        anew = close(make, method, **tables | {"loop": timed})
+        assert bool(linearise(anew).poles.real.max() < 0) == stable
+
+
+@pytest.mark.slow  # derives the observer for every period
+@pytest.mark.parametrize(
+    ("model", "design"),
+    [
+        ("vertical-2r", "vertical-2r-encoders"),
+        ("vertical-2r-drives", "drives-lqg"),
+        ("vertical-2r-drives", "drives-composite"),
+    ],
+)
+def test_under_gravity_it_is_that_of_designs_of_such_periods(model, design):
+    # on a truth with more modes the equilibrium depends on the gain of the observer, a little
+    controller = design_controller(load_model(model), load_design(design))
+    loop = close_loop(controller, load_model(model), modes=controller.plant.basis.order + 1)
+    rate = sampling_rate_of(loop, linearise(loop)).rate
+    for share, stable in ((0.997, True), (1.003, False)):
+        anew = linearise(loop.at({"loop.sample_time": share / rate}))
+        assert bool(anew.poles.real.max() < 0) == stable
+
+
+def test_tustin_s_rule_is_made_below_its_prewarp_frequency_only(make):
+    # near it the rule has ever larger gains: the loop is unstable before the design is refused
+    rule = {"sample_time": T, "discretisation": "tustin", "prewarp": 1200.0}
+    found = sampling_rate_of(loop := close(make, "pid", loop=rule), linearise(loop))
+    assert 1200 < np.pi * found.rate < 1.01 * 1200
+
+
+def test_instruments_with_a_period_of_their_own_allow_few_rates(make):
+    own = [{"kind": "encoder", "sample_time": T / 2}, DIFFERENCE[1]]
+    loop = close(make, loop={"sample_time": T}, instruments=own)
+    with pytest.raises(ComputationError, match=r"instruments\[1\] has a sample_time of its own"):
         linear_poses_metrics(loop, [RATE])
 
 

@@ -109,6 +109,4 @@ def _why_missing(loop: ClosedLoop, key: str) -> str | None:
         return find_no_rest(loop.controller)
     if key.startswith("stiffness.") and not loop.controller.plant.stiffness_parts:
         return "the arm is rigid"
-    if key == "margins.min_sampling_rate" and loop.controller.observer is not None:
-        return "an observer would be another one at another rate"
     return None
