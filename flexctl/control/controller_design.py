@@ -188,14 +188,12 @@ def refused_at_period(controller: Controller, period: float) -> str | None:
     Such as a filter's frequency above the Nyquist frequency: what is refused is what
     `design_controller` refuses.
     """
-    design = controller.design
+    if controller.external:  # it does not follow from its design, and a gain has every period
+        return None
     try:
-        if controller.external:  # its law does not follow from its design
-            sampled_design(design, period)
-        else:
-            controller_at_period(controller, period)
+        controller_at_period(controller, period)
     except (InputError, DesignError) as error:
-        return str(error).removeprefix(f"{design.label}: ").partition(":")[0]
+        return str(error).removeprefix(f"{controller.design.label}: ").partition(":")[0]
     return None
 
 
