@@ -1,12 +1,20 @@
 """Controller design: from plant and weights to a controller, one file per method."""
 
 from flexctl.control.controller import Controller
-from flexctl.control.controller_design import controller_at, design_controller, design_on
+from flexctl.control.controller_design import (
+    controller_at,
+    controller_at_period,
+    design_controller,
+    design_on,
+    refused_at_period,
+)
 from flexctl.control.gains import gains_used
 from flexctl.control.law_step import step_of_law
 from flexctl.control.laws import ExternalLaw, LawParts, Recipe, law_inputs, law_signals, share_law
 from flexctl.control.measured_signals import TIP, gauge_names, plain_name
+from flexctl.control.mode_frequency import participation
 from flexctl.control.observer import disturbance
+from flexctl.control.observer_based_law import ObservedStates
 from flexctl.control.prescribed_motion import is_prescribed, without_limits
 from flexctl.control.readings import (
     Difference,
@@ -16,7 +24,8 @@ from flexctl.control.readings import (
     readings_at,
 )
 from flexctl.control.reference import ReferenceMotion, make_reference
-from flexctl.control.sampled_observer import SampledObserver
+from flexctl.control.sampled_model import Prediction
+from flexctl.control.sampled_observer import LateReadings, SampledObserver
 from flexctl.control.sampled_readings import ReadingStates
 from flexctl.control.saturation import (
     holding_limits,
@@ -36,7 +45,10 @@ __all__ = [
     "Difference",
     "ExternalLaw",
     "Instrumentation",
+    "LateReadings",
     "LawParts",
+    "ObservedStates",
+    "Prediction",
     "Reading",
     "ReadingStates",
     "Recipe",
@@ -45,6 +57,7 @@ __all__ = [
     "TwoTimeScales",
     "collocated_instruments",
     "controller_at",
+    "controller_at_period",
     "design_controller",
     "design_on",
     "disturbance",
@@ -59,9 +72,11 @@ __all__ = [
     "law_signals",
     "limit_torque",
     "make_reference",
+    "participation",
     "passive_rows",
     "plain_name",
     "readings_at",
+    "refused_at_period",
     "round_to",
     "separate_time_scales",
     "share_law",

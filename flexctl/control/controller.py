@@ -20,6 +20,7 @@ from flexctl.control.fast_loop import FastFeedback
 from flexctl.control.filters import filtered_joints
 from flexctl.control.laws import (
     ExternalLaw,
+    LawParts,
     Recipe,
     check_law,
     input_symbols,
@@ -90,6 +91,8 @@ class Controller(Summary):
     own_states
         Names of the own states of the law, such as those of filters: they rest where the reference
         is held, and a run begins with them at rest.
+    inside
+        The law of the measured state that instruments or an observer feed; None without them.
 
     Examples
     --------
@@ -114,6 +117,7 @@ class Controller(Summary):
     expanded: ca.Function | Recipe | None = None
     weights: Mapping[str, Mapping[str, Any]] | None = None
     own_states: tuple[str, ...] = ()
+    inside: LawParts | None = None
 
     def __repr__(self) -> str:
         return (
@@ -396,6 +400,19 @@ class Controller(Summary):
         """The controller with unlimited torques."""
         return (
             self if self.unlimited is None else replace(self, recipe=self.unlimited, unlimited=None)
+        )
+
+    @property
+    def of_state(self) -> Controller:
+        """The controller that measures the state, in place of instruments and an observer."""
+        if self.inside is None:
+            return self
+        return replace(
+            self,
+            recipe=self.inside.law,
+            n_state=self.inside.n_state,
+            own_states=self.inside.own_states,
+            **dict.fromkeys(("observer", "fitted", "unlimited", "expanded", "inside")),
         )
 
     def initial_state(self, q: Array | None = None, v: Array | None = None) -> Array:

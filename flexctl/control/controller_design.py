@@ -23,7 +23,7 @@ from flexctl.control.prescribed_motion import is_prescribed
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.saturation import torque_limits
 from flexctl.control.shaped_reference import shape_reference
-from flexctl.errors import InputError
+from flexctl.errors import DesignError, InputError
 from flexctl.model import (
     CHOSEN_GAINS,
     Arm,
@@ -33,6 +33,7 @@ from flexctl.model import (
     load_design,
     load_model,
     refuse,
+    sampled_design,
     set_aside,
     with_values,
 )
@@ -87,7 +88,7 @@ def design_controller(
     return design_on(plant, design)
 
 
-def design_on(plant: Plant, design: Design) -> Controller:
+def design_on(plant: Plant, design: Design, known: LawParts | None = None) -> Controller:
     """Design the controller of a design file on an existing plant.
 
     The plant keeps its equations of motion, so that varying the gains is cheap.
@@ -98,6 +99,8 @@ def design_on(plant: Plant, design: Design) -> Controller:
         Design plant of the arm as the designer knows it; friction of its joints is left out.
     design
         Method, gains, weights, reference; its `basis` is not used.
+    known
+        The law of the measured state, if it is known.
 
     Raises
     ------
@@ -107,11 +110,12 @@ def design_on(plant: Plant, design: Design) -> Controller:
     plant, arm = plant.without_friction, plant.arm
     check_design(arm, design)
     motion = make_reference(design)
-    parts = _law_parts(plant, design, motion)
+    parts = known or _law_parts(plant, design, motion)
     slopes = partial(_law_slopes, plant, design, motion, parts)
     reference = shape_reference(motion, design, plant.nominal, slopes)
     _require_possible_rates(arm, design, reference)
     fit = fit_law(plant, design, reference, parts)
+    inside = parts if fit.observer or fit.fitted else None
     parts, assumptions = fit.parts, fit.parts.assumptions
     if reference.shaper:
         assumptions += (reference.shaper.assumption,)
@@ -131,6 +135,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
         external=parts.external,
         unlimited=fit.unlimited.law if fit.unlimited else None,
         expanded=fit.expanded.law if fit.expanded else None,
+        inside=inside,
         assumptions=assumptions,
         own_states=parts.own_states,
     )
@@ -165,6 +170,31 @@ def controller_at(
     own, weights = controller.design, controller.weights
     design = with_values(own, of_design, weights=weights, columns=columns)
     return replace(design_on(plant, design), weights=set_aside(own, design, weights))
+
+
+def controller_at_period(controller: Controller, period: float) -> Controller:
+    """Return the controller designed for another sampling period [s], not of an external law.
+
+    Raises InputError, DesignError as `design_controller`.
+    """
+    law = controller.inside
+    known = law if law and not law.own_states else None  # only own states depend on the period
+    return design_on(controller.plant, sampled_design(controller.design, period), known)
+
+
+def refused_at_period(controller: Controller, period: float) -> str | None:
+    """Key of the design that its files refuse where it is sampled at a period [s]; None if none.
+
+    Such as a filter's frequency above the Nyquist frequency: what is refused is what
+    `design_controller` refuses.
+    """
+    if controller.external:  # it does not follow from its design, and a gain has every period
+        return None
+    try:
+        controller_at_period(controller, period)
+    except (InputError, DesignError) as error:
+        return str(error).removeprefix(f"{controller.design.label}: ").partition(":")[0]
+    return None
 
 
 def _law_parts(plant: Plant, design: Design, motion: ReferenceMotion) -> LawParts:

@@ -11,25 +11,20 @@ import casadi as ca
 import numpy as np
 
 from flexctl.checks import Array
+from flexctl.control.followed_frequency import followed_frequency
 from flexctl.control.laws import LawParts, Recipe, Signals, law_function, law_key
 from flexctl.control.linear_part import LinearPart, in_series, part_response, timed
-from flexctl.control.mode_frequency import mode_frequency, require_mode
 from flexctl.control.path_schedule import (
     PathTable,
     path_numbers,
     path_parameter,
-    pose_at,
     table_numbers,
     table_of,
     table_value,
 )
 from flexctl.control.reference import ReferenceMotion
-from flexctl.errors import DesignError, InputError
-from flexctl.model import Design, Filter, below_nyquist
+from flexctl.model import Design, Filter
 from flexctl.plant import Plant
-
-_POSES = 17  # at which a followed frequency is computed
-_SMOOTH = 0.01  # largest relative error of a frequency between these poses
 
 
 def filter_part(one: Filter) -> LinearPart:
@@ -192,7 +187,7 @@ def _channel(
     """Discretise filter k of a design at a joint, where it follows a mode all along the path."""
     one, part = design.filters[k], filter_part(design.filters[k])
     if one.follows:
-        frequency = _followed(plant.nominal, design, reference, k, joint)
+        frequency = followed_frequency(plant.nominal, design, reference, k, joint)
     else:
         frequency = PathTable(coefficients=np.array([one.frequency], dtype=float))
 
@@ -208,35 +203,6 @@ def _channel(
     )
     rate, read = tables
     return _Channel(joint=joint, part=part, rate=rate, read=read, frequency=frequency)
-
-
-def _followed(
-    plant: Plant, design: Design, reference: ReferenceMotion, k: int, joint: int
-) -> PathTable:
-    """Frequency of the mode that filter k follows at a joint, along the path."""
-    one, key = design.filters[k], f"{design.label}: filters[{k + 1}].frequency"
-    name, free = str(one.frequency), None if one.held == "all" else joint
-    require_mode(plant, name, key)
-
-    def at(share: float) -> Array:
-        return np.array(mode_frequency(plant, pose_at(reference, share), name, free))
-
-    if np.array_equal(reference.start, reference.final):
-        table = PathTable(coefficients=at(1.0)[None])
-    else:
-        table = table_of(at, _POSES)
-    if table.error > _SMOOTH:
-        raise DesignError(
-            f"{key}: expected a mode whose frequency varies smoothly along the path, got {name}, "
-            f"whose frequency {_POSES} poses give only within {table.error:.2g}: it changes places "
-            "with another mode; name that one, or take a number"
-        )
-    highest = max(float(table.at(share)) for share in np.linspace(0, 1, 2 * _POSES))
-    if highest >= design.loop.nyquist:
-        raise InputError(
-            f"{key}: expected {below_nyquist(design.loop)}, got {highest:.4g} ({name})"
-        )
-    return table
 
 
 def _sentences(plant: Plant, design: Design, filters: list[list[_Channel]]) -> Iterator[str]:

@@ -12,9 +12,8 @@ from flexctl.control.filters import second_order
 from flexctl.control.joint_pd import joint_pd_torque
 from flexctl.control.laws import LawParts, Recipe, Signals, joint_gains
 from flexctl.control.linear_part import part_response, timed
-from flexctl.control.mode_frequency import require_mode
+from flexctl.control.mode_frequency import require_line_mode
 from flexctl.control.reference import ReferenceMotion
-from flexctl.errors import InputError
 from flexctl.model import Design
 from flexctl.plant import Plant, line_modes, linearise
 
@@ -77,9 +76,7 @@ def position_feedback_law(plant: Plant, design: Design, reference: ReferenceMoti
 def _filter(plant: Plant, design: Design, reference: ReferenceMotion, k: int) -> _Filter:
     """Discretise a filter of the design, and find how it sees its mode at the final pose."""
     one, key = design.position_feedback[k], f"{design.label}: position_feedback[{k + 1}].mode"
-    require_mode(plant, one.mode, key)
-    if one.mode in plant.rotors:
-        raise InputError(f"{key}: expected a mode of a line, got {one.mode}")
+    require_line_mode(plant, one.mode, key)
     part = second_order(one.damping_ratio).faster(one.frequency)
     N, R = timed(part, design.loop)
     W = _tip_deflection(plant, reference.final, one.mode)

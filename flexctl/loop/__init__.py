@@ -52,6 +52,7 @@ from flexctl.loop.linear import (
     sampled_loops,
     state_within,
 )
+from flexctl.loop.remade_law import remade
 from flexctl.loop.resampled_law import resampled
 from flexctl.loop.setup import LADDER, Setup, default_truth
 
@@ -95,6 +96,7 @@ __all__ = [
     "one_sample",
     "other_equilibrium",
     "path_rests",
+    "remade",
     "require_loop",
     "resampled",
     "sampled_loop",

@@ -11,7 +11,7 @@ from flexctl.model.changed_arm import (
     without_damping,
     written_ratios,
 )
-from flexctl.model.chosen_gains import CHOSEN_GAINS, set_aside, with_values
+from flexctl.model.chosen_gains import CHOSEN_GAINS, sampled_design, set_aside, with_values
 from flexctl.model.compatibility import check_design
 from flexctl.model.controller_matrices import load_matrices
 from flexctl.model.design import Design, FeedForward, Loop, Reference, below_nyquist
@@ -160,6 +160,7 @@ __all__ = [
     "refuse",
     "remove_draft",
     "replacing_file",
+    "sampled_design",
     "scaled",
     "set_aside",
     "setting_value",

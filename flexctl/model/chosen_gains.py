@@ -47,6 +47,16 @@ def _solves(design: Design, name: str) -> dict[str, Any]:
     return {key: table[key] for key in _SOLVED[name] if table.get(key) is not None}
 
 
+def sampled_design(design: Design, period: float) -> Design:
+    """Return a design whose law is sampled at another period [s], checked anew as a whole.
+
+    Raises InputError where its other keys do not allow that period.
+    """
+    table = design.table()
+    table["loop"] = dict(table.get("loop", {})) | {"sample_time": period}
+    return build_file(Design, table, design.name, design.path)
+
+
 def with_values(
     design: Design,
     values: Mapping[str, ArrayLike],

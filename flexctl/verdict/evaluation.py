@@ -72,7 +72,8 @@ class Evaluation(Summary):
     every metric that could not be computed while others could; `settle_within` is the tip error [m]
     within which the design counts as settled; `linear` is the loop about its final equilibrium;
     `noise` is None where the design states none; `positions` says how far the run takes joints
-    beyond the limits of their positions.
+    beyond the limits of their positions; `sampling_rate_limited_by` is the key of the design that
+    refuses rates below `min_sampling_rate`, None where the loop is unstable there.
 
     Metrics of the run are accurate to about 1e-5 of their size, errors of tip and joints to 1e-7 m
     or rad if that is more: measured, not proven; see docs/theory/simulation.md.
@@ -112,6 +113,7 @@ class Evaluation(Summary):
     linear: LinearLoop | None = field(default=None, repr=False)
     noise: NoiseLevels | None = None
     positions: PositionExcess | None = None
+    sampling_rate_limited_by: str | None = None
 
     def _facts(self) -> dict[str, Any]:
         tracking, residual, stability = self.tracking, self.residual, self.stability
@@ -356,15 +358,17 @@ def _linear(
     assessment: _Assessment, poses: LinearPoses | None, stability: Stability | None
 ) -> dict[str, Any]:
     """Compute the metrics of a linear loop; margins only for a stable one."""
-    closed = not assessment.loop.controller.design.open_loop
+    loop = assessment.loop
+    closed = not loop.controller.design.open_loop
     sound = closed and stability is not None and stability.stable is True
     get, final = assessment.get, poses.final if poses and sound else None
     margins = final and get("margins", lambda: stability_margins(final))
+    rate = final and get("margins.min_sampling_rate", lambda: sampling_rate_of(loop, final))
     return {
         "margins": margins,
         **_at_sensors(assessment, final, margins),
-        "min_sampling_rate": final
-        and get("margins.min_sampling_rate", lambda: sampling_rate_of(assessment.loop, final)),
+        "min_sampling_rate": rate and rate.rate,
+        "sampling_rate_limited_by": rate and rate.limited_by,
         "stiffness": assessment.stiffness(poses),
         "friction": final and get("friction", lambda: judge_friction(assessment.loop, final)),
         "noise": final and get("noise", lambda: noise_levels(assessment.loop, final)),

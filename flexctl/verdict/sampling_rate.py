@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.errors import ComputationError
-from flexctl.loop import ClosedLoop, LinearLoop, resampled, sampled_loops
+from flexctl.control import Controller, refused_at_period
+from flexctl.errors import ComputationError, DesignError, InputError
+from flexctl.loop import ClosedLoop, LinearLoop, remade, resampled, sampled_loops
 
 _Maps = Callable[[Array], Sequence[Array]]  # one-sample maps of a loop for periods (K,) [s]
 
@@ -16,30 +18,78 @@ _LONGEST = 10.0  # longest period [s] of the search
 _MOST_LATE = 20  # samples that a delay may span: each is an additional state
 _TELLING = 1e-9  # decay of the slowest pole over a sample that exceeds round-off
 _EXACT = 1e-5  # relative accuracy of the period
+_MOST_HALVINGS = 40  # of a period, until one is found that the design allows
 _EARLY = 3.0  # periods are looked at closely before the fastest mode folds: its lag is large there
+_STEP, _STEP_ANEW = 0.01, 0.05  # relative, of the periods; of laws that are designed anew
 _AT_ONCE = 16  # periods that are checked at once
 _FEIGNED = 0.02  # of one half: most that rounding may contribute to a proof by powers
 
 
-def sampling_rate_of(loop: ClosedLoop, final: LinearLoop) -> float | None:
-    """Smallest sampling rate [Hz] of a loop that is linear at rest: see `smallest_sampling_rate`.
+@dataclass(frozen=True, kw_only=True)
+class SamplingRate:
+    """The smallest rate [Hz] at which a law may be sampled, and what does not allow a smaller one.
 
-    Raises ComputationError where the law becomes another one at another rate.
+    `limited_by` is the key of the design that refuses it, such as that of a filter whose frequency
+    must lie below the Nyquist frequency; None where the loop would be unstable.
     """
-    if loop.controller.external and final.F.any():
+
+    rate: float
+    limited_by: str | None = None
+
+
+def sampling_rate_of(loop: ClosedLoop, final: LinearLoop) -> SamplingRate | None:
+    """Smallest sampling rate of a loop that is linear at rest, and that its design allows.
+
+    See `smallest_sampling_rate`. A law with an observer or late readings, or by Tustin's rule, is
+    designed anew for every period, in steps of 5 %; one that is sampled at periods from its own on.
+    Raises ComputationError where there is no law at another rate, or none at any rate.
+    """
+    controller = loop.controller
+    own_period = [k + 1 for k, one in enumerate(controller.design.instruments) if one.sample_time]
+    if controller.external and final.F.any():
         raise ComputationError(
             "a law with states of its own becomes another one where it is sampled at another rate"
         )
-    controller = loop.controller
-    own = bool(controller.own_states) and controller.observer is None
-    if own and controller.design.loop.discretisation == "tustin":
+    if own_period:
         raise ComputationError(
-            "a law discretised by Tustin's rule becomes another one where it is sampled at another "
-            "rate"
+            f"instruments[{own_period[0]}] has a sample_time of its own, which allows the law few "
+            "other rates"
         )
-    sampled = controller.fitted and controller.sample_time
-    law_at = resampled(final, controller) if sampled and own else None
-    return smallest_sampling_rate(final, own_states=own, law_at=law_at)
+    own = bool(controller.own_states)
+    if controller.observer or (own and _changes_with_its_rate(controller)):
+        stable = smallest_sampling_rate(final, law_at=remade(loop, final), anew=True)
+    else:
+        sampled = controller.fitted and controller.sample_time
+        law_at = resampled(final, controller) if sampled and own else None
+        stable = smallest_sampling_rate(final, own_states=own, law_at=law_at)
+    return _allowed(controller, stable) if stable else None
+
+
+def _changes_with_its_rate(controller: Controller) -> bool:
+    """Whether a law depends on its rate otherwise than by exact discretisation."""
+    late = any(one.late for one in controller.fitted.readings) if controller.fitted else False
+    return late or controller.design.loop.discretisation == "tustin"
+
+
+def _allowed(controller: Controller, stable: float) -> SamplingRate:
+    """Return the smallest rate [Hz], at least `stable`, that the design does not refuse."""
+    longest = 1 / stable
+    if (key := refused_at_period(controller, longest)) is None:
+        # one that is designed anew may be refused just beyond
+        key = refused_at_period(controller, longest * (1 + 2 * _EXACT))
+        return SamplingRate(rate=stable, limited_by=key)
+    period, halvings = controller.sample_time or longest, 0
+    while refused_at_period(controller, period) is not None:
+        period, halvings = period / 2, halvings + 1
+        if halvings > _MOST_HALVINGS:
+            raise ComputationError(f"the design refuses to be sampled, by its key {key}")
+    while longest - period > _EXACT * longest:
+        middle = (period + longest) / 2
+        if (refused := refused_at_period(controller, middle)) is None:
+            period = middle
+        else:
+            longest, key = middle, refused
+    return SamplingRate(rate=1 / period, limited_by=key)
 
 
 def smallest_sampling_rate(
@@ -47,6 +97,7 @@ def smallest_sampling_rate(
     *,
     own_states: bool = False,
     law_at: Callable[[float], LinearLoop] | None = None,
+    anew: bool = False,
 ) -> float | None:
     """Smallest rate [Hz] from which on the sampled and held law keeps the loop stable.
 
@@ -59,55 +110,99 @@ def smallest_sampling_rate(
 
     Integrals sum up their samples; `own_states` of a law, such as those of filters, are discretised
     exactly at every rate. `law_at` gives the loop of a law that depends otherwise on its period
-    [s]. None also for a law with an observer, which would be designed anew.
+    [s]. A law that it designs `anew`, which takes long, is looked at in steps of 5 %, a sampled one
+    from its own period on; a period for which there is none is not stable. None also for a law with
+    states of another kind without `law_at`.
     """
-    if loop.F.any() and not own_states:
+    if loop.F.any() and not own_states and law_at is None:
         return None
 
     def maps(periods: Array) -> list[Array]:
         if law_at is None:
             return sampled_loops(loop, periods)
-        return [sampled_loops(law_at(T), np.array([T]))[0] for T in periods.tolist()]
+        return [_map_of(law_at, T) for T in periods.tolist()]
 
-    periods = _periods(loop, maps)
-    first = _first_unstable(maps, periods)
+    search = _Search(maps=maps, at_once=1 if anew else _AT_ONCE)
+    periods = _periods_anew(loop, search) if anew else _periods(loop, search)
+    first = search.first_unstable(periods)
     if first is None:
         return 1 / _LONGEST
     stable = periods[periods < first]
-    return 1 / _limit(maps, float(stable[-1]), first) if len(stable) else None
+    if anew and not len(stable):
+        raise ComputationError(
+            f"designed anew for a period of {first:.3g} s there is no such law, or its loop is "
+            "unstable; give the design a sample_time from which to search"
+        )
+    return 1 / search.limit(float(stable[-1]), first) if len(stable) else None
 
 
-def _periods(loop: LinearLoop, maps: _Maps) -> Array:
+def _map_of(law_at: Callable[[float], LinearLoop], T: float) -> Array:
+    """One-sample map of a law at a period [s]; an unstable one where there is no such law."""
+    try:
+        return sampled_loops(law_at(T), np.array([T]))[0]
+    except (DesignError, InputError):
+        return np.array([[np.inf]])
+
+
+def _periods(loop: LinearLoop, search: _Search) -> Array:
     """Periods [s] to be checked, ascending."""
+    shortest, near = _shortest_and_near(loop)
+    start = np.geomspace(shortest, near, 12)
+    return np.append(start, search.until_unstable(_grid(near, _STEP), 25))
+
+
+def _periods_anew(loop: LinearLoop, search: _Search) -> Array:
+    """Periods [s] to be checked of a law that is designed anew, from its own on, ascending."""
+    _, near = _shortest_and_near(loop)
+    start = loop.sample_time or near
+    return np.append(start, search.until_unstable(_grid(start, _STEP_ANEW), 5))
+
+
+def _shortest_and_near(loop: LinearLoop) -> tuple[float, float]:
+    """Shortest period [s] that tells a loop from a continuous one, and one to look closely from."""
     poles = np.concatenate([np.linalg.eigvals(loop.A), loop.poles])
     slowest = max(np.abs(loop.poles.real).min(), np.finfo(float).tiny)
     shortest = max(1e-2 / np.abs(poles).max(), loop.delay / _MOST_LATE)
     shortest = min(max(shortest, _TELLING / slowest), _LONGEST)
     folding = np.clip(np.pi / max(np.abs(poles.imag).max(), 1.0), shortest, _LONGEST)
-    near = max(folding / _EARLY, shortest)
-    start = np.geomspace(shortest, near, 12)
-    beyond = near * 1.01 ** np.arange(1, 1 + np.ceil(np.log(_LONGEST / near) / np.log(1.01)))
-    known = _first_unstable(maps, beyond[::25])  # no later period is needed
-    return np.append(start, beyond if known is None else beyond[beyond <= known])
+    return shortest, max(folding / _EARLY, shortest)
 
 
-def _first_unstable(maps: _Maps, periods: Array) -> float | None:
-    """First of ascending periods [s] at which the sampled loop is not stable."""
-    for k in range(0, len(periods), _AT_ONCE):
-        some = periods[k : k + _AT_ONCE]
-        stable = _stable(maps(some))
-        if not stable.all():
-            return float(some[stable.argmin()])
-    return None
+def _grid(start: float, step: float) -> Array:
+    """Periods [s] beyond a first one in relative steps, until the longest."""
+    return start * (1 + step) ** np.arange(
+        1, 1 + np.ceil(np.log(_LONGEST / start) / np.log1p(step))
+    )
 
 
-def _limit(maps: _Maps, stable: float, unstable: float) -> float:
-    """Longest period [s] between a stable and an unstable one, by bisection."""
-    while unstable - stable > _EXACT * unstable:
-        middle = (stable + unstable) / 2
-        inside = _stable(maps(np.array([middle])))[0]
-        stable, unstable = (middle, unstable) if inside else (stable, middle)
-    return stable
+@dataclass(frozen=True, kw_only=True)
+class _Search:
+    """The search of the period at which stability ends, so many periods being checked at once."""
+
+    maps: _Maps
+    at_once: int
+
+    def until_unstable(self, periods: Array, coarse: int) -> Array:
+        """Return those of ascending periods up to the first unstable one in coarse steps."""
+        known = self.first_unstable(periods[::coarse])
+        return periods if known is None else periods[periods <= known]
+
+    def first_unstable(self, periods: Array) -> float | None:
+        """First of ascending periods [s] at which the sampled loop is not stable."""
+        for k in range(0, len(periods), self.at_once):
+            some = periods[k : k + self.at_once]
+            stable = _stable(self.maps(some))
+            if not stable.all():
+                return float(some[stable.argmin()])
+        return None
+
+    def limit(self, stable: float, unstable: float) -> float:
+        """Longest period [s] between a stable and an unstable one, by bisection."""
+        while unstable - stable > _EXACT * unstable:
+            middle = (stable + unstable) / 2
+            inside = _stable(self.maps(np.array([middle])))[0]
+            stable, unstable = (middle, unstable) if inside else (stable, middle)
+        return stable
 
 
 def _stable(steps: Sequence[Array]) -> Array:

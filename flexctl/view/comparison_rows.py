@@ -272,7 +272,12 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
         ),
         "smallest sampling rate": (
             _Merit(_at("margins.min_sampling_rate"), "Hz", min),
-            "at which the sampled and held law is still stable",
+            "at which the sampled and held law is still stable, and which its design allows",
+        ),
+        "smaller rates refused by": (
+            _Merit(_at("margins.sampling_rate_limited_by"), optional=True),
+            "key of the design, such as a frequency that must lie below the Nyquist frequency; "
+            "-: a smaller rate is unstable",
         ),
     },
     "Margins at the sensors": {
@@ -429,6 +434,8 @@ def _best_text(
 
 
 def _text(value: Any, merit: _Merit, evaluation: Evaluation) -> str:
+    if isinstance(value, str):
+        return value
     factor = _FACTORS.get(merit.unit, 1.0)
     if isinstance(value, list):
         return " / ".join("-" if v is None else _number(factor * v) for v in value)

@@ -1,22 +1,30 @@
 """Loops with filters behind the law: responses, poles, rest, modes that are followed."""
 
+import re
+
 import control
 import numpy as np
 import pytest
 import scipy.linalg
 
 from flexctl.control import design_controller
-from flexctl.control.mode_frequency import mode_frequency
+from flexctl.control.mode_frequency import (
+    Participation,
+    participation,
+    require_followed_mode,
+)
 from flexctl.errors import DesignError, InputError
 from flexctl.loop.closed_loop import close_around, close_loop
 from flexctl.loop.equilibrium import find_loop_equilibrium
 from flexctl.loop.linear import linearise, linearise_loop
+from flexctl.model.record import BasisChoice
 from flexctl.simulation.simulation import simulate
-from tests.arms import plant_of
+from tests.arms import middle_pose, plant_of, spatial
 
 pytestmark = pytest.mark.usefixtures("no_compiler")
 EARTH = (0.0, -9.81, 0.0)
 ROTOR = {"rotor_inertia": 0.05, "stiffness": 60.0, "damping": 0.05}
+MODES = BasisChoice(kind="modes", order=2)
 GAINS = {"Gp": [60.0], "Gv": [12.0]}
 LOW = {"kind": "low-pass", "frequency": 150.0, "damping_ratio": 0.6}
 NOTCH = {"kind": "notch", "frequency": 40.0, "zero_damping": 0.1, "pole_damping": 0.4}
@@ -149,7 +157,9 @@ def test_a_filter_that_follows_a_mode_has_its_frequency_at_each_pose(make):
         own = linearise_loop(loop, pose, 0.0).F
         frequency = np.sqrt(np.linalg.det(own))  # of the notch's poles
         assert np.abs(known / frequency - 1).min() < 1e-6
-        assert frequency == pytest.approx(mode_frequency(plant, pose, "link2.y.1", 1), rel=1e-6)
+        assert frequency == pytest.approx(
+            participation(plant, pose, 1).frequencies["link2.y.1"], rel=1e-6
+        )
 
 
 def test_all_motors_may_be_held(make):
@@ -178,7 +188,7 @@ def test_a_followed_filter_is_discretised_at_each_pose(make):
     loop = {"sample_time": 1e-3, "discretisation": "tustin", "prewarp": 100.0}
     sampled = close(make, "two-link", filters=[one], loop=loop)
     plant, pose = sampled.controller.plant, np.array([-0.9, 0.5])
-    frequency = mode_frequency(plant, pose, "link2.y.1", 1)
+    frequency = participation(plant, pose, 1).frequencies["link2.y.1"]
     fixed = close(make, "two-link", filters=[one | {"frequency": frequency}], loop=loop)
     own, expected = (linearise_loop(x, pose, 0.0) for x in (sampled, fixed))
     np.testing.assert_allclose(own.F, expected.F, rtol=1e-6)
@@ -199,15 +209,113 @@ def test_a_followed_mode_above_the_nyquist_frequency_is_refused(make):
         close(make, "two-link", filters=[one], loop={"sample_time": 0.1})
 
 
-def test_a_mode_that_changes_places_cannot_be_followed(make, monkeypatch):
-    import flexctl.control.filters as filters
+def drives(make):
+    """Two links on flexible joints, and a motion in which modes of joint1's loop change places."""
+    springs = (
+        {"rotor_inertia": 0.5, "stiffness": 16000.0},
+        {"rotor_inertia": 0.15, "stiffness": 4700.0},
+    )
+    arm = make["two-link"]()
+    links = (
+        {"length": 0.7, "mass_per_length": 0.5, "EI": {"y": 1500.0}}
+        | {"tip_load": {"reference_pose": {"joint2": 0.0}}},
+        {"length": 0.5, "mass_per_length": 0.2, "EI": {"y": 250.0}, "hub": {"mass": 1.4}}
+        | {"tip_load": {}},
+    )
+    table = arm.table() | {"payload": {"mass": 0.8}}
+    table["link"] = [
+        {"joint": "revolute", "flexible_joint": spring} | link
+        for link, spring in zip(links, springs, strict=True)
+    ]
+    return type(arm).model_validate(table | {"name": arm.name})
 
-    def jumping(_plant, pose, _name, _free):
-        return 50.0 if pose[0] < 0.3 else 80.0
 
-    monkeypatch.setattr(filters, "mode_frequency", jumping)
-    with pytest.raises(DesignError, match="changes places with another mode"):
+def notched(make, arm, name, start, end, **one):
+    one = {"kind": "notch", "frequency": name, "joint": "joint1"} | one
+    return design_controller(arm, make["design"](start, end, "joint-pd", filters=[one]), MODES)
+
+
+@pytest.mark.parametrize(
+    ("more", "which"),
+    [
+        ({}, r"with all drives but that of joint1 held \(rotor1, link1.y.1, .*\)"),
+        ({"held": "all"}, r"with all drives held \(link1.y.1, .*\)"),
+        ({"joint": None}, r"with all drives but that of joint1 held \(rotor1, .*\)"),
+    ],
+)
+def test_a_drive_that_is_held_is_no_mode(make, more, which):
+    expected = rf"frequency: expected a number, or a mode of arm {which}, got rotor2, which is held"
+    with pytest.raises(InputError, match=expected):
+        notched(make, drives(make), "rotor2", [-1.0, 0.9], [0.3, 0.4], **more)
+
+
+def test_a_mode_that_changes_places_cannot_be_followed(make):
+    arm = drives(make)
+    start, end = np.array([-1.0, 0.9]), np.array([0.3, 0.4])
+    with pytest.raises(DesignError, match="got rotor1, whose frequency jumps") as caught:
+        notched(make, arm, "rotor1", start, end)
+    said = re.search(
+        r"from (\S+) to (\S+) rad/s at (\S+) of the way: it changes places with link2.y.1; "
+        r"name link1.y.1 \((\S+) rad/s there\) or link2.y.1 \((\S+) rad/s there\), or take",
+        str(caught.value),
+    )
+    first, then, share, *there = map(float, said.groups())
+    assert there == [first, then]
+    plant = plant_of(arm)
+    for aside, frequency in ((-0.02, first), (0.02, then)):
+        at = participation(plant, start + (share + aside) * (end - start), 0)
+        assert at.frequencies["rotor1"] == pytest.approx(frequency, rel=0.02)
+    for name in ("link1.y.1", "link2.y.1"):
+        notched(make, arm, name, start, end)  # as advised
+
+
+def test_a_frequency_between_too_few_poses_changes_no_places(make, monkeypatch):
+    import flexctl.control.followed_frequency as followed
+
+    def swinging(_plant, pose, _free):
+        natural = np.array([50.0 + np.sin(200 * pose[0])])
+        return Participation(names=("link1.y.1",), natural=natural, shares=np.ones((1, 1)))
+
+    monkeypatch.setattr(followed, "participation", swinging)
+    with pytest.raises(DesignError, match=r"whose frequency 17 poses .* 0\.\d+; take a number"):
         close(make, "single", filters=[{"kind": "notch", "frequency": "link1.y.1"}])
+
+
+ONE_LINE = r"\Akey: expected a number, or a mode of arm .*\Z"
+
+
+def arms_of_all_kinds(make):
+    twisting = {"torsion": {"GJ": 8.0, "polar_inertia": 0.002}}
+    return {
+        "single": make["single"](),
+        "joint": make["single"](flexible_joint=ROTOR),
+        "drives": drives(make),
+        "rigid": make["rigid"](),
+        "sliding": make["sliding"](),
+        "rrp": make["rrp"](),
+        "spatial": spatial(),
+        "twist": make["single"](**twisting),
+    }
+
+
+@pytest.mark.parametrize("kind", ["modes", "elements"])
+@pytest.mark.parametrize(
+    "name", ["single", "joint", "drives", "rigid", "sliding", "rrp", "spatial", "twist"]
+)
+def test_every_mode_that_a_refusal_names_can_be_followed(make, name, kind):
+    arm = arms_of_all_kinds(make)[name]
+    plant = plant_of(arm, kind, 1)
+    joints = middle_pose(arm)
+    for free in (*range(plant.m), None):
+        can = set(participation(plant, joints, free).frequencies)
+        for mode in {*plant.coordinates, *plant.lines, *plant.rotors, *can, "torsion1", "link1"}:
+            if mode in can:
+                require_followed_mode(plant, mode, "key", free)
+                continue
+            with pytest.raises(
+                InputError, match=r"\Akey: expected a number, or a mode of arm .*\Z"
+            ):
+                require_followed_mode(plant, mode, "key", free)
 
 
 def test_filters_of_a_scheduled_loop_follow_the_same_path(make):

@@ -20,7 +20,6 @@ from flexctl.simulation.step_size import local_poles
 from flexctl.verdict.comparison import compare
 from flexctl.verdict.evaluation import evaluate
 from flexctl.verdict.margins import stability_margins
-from flexctl.verdict.sampling_rate import smallest_sampling_rate
 
 ALL = ["encoder", "tachometer", "strain_gauge"]
 ROTOR = {"rotor_inertia": 0.05, "stiffness": 60.0, "damping": 0.05}
@@ -184,13 +183,6 @@ def test_the_disk_margin_is_that_of_the_sensitivity(make):
     S = 1 / (1 + loop_gain(linear, w))
 
     assert margins.disk == pytest.approx(1 / np.abs(S - 0.5).max(), rel=1e-6)
-
-
-def test_no_smallest_sampling_rate_is_given(make):
-    loop = close(make, "single", **observing())
-    linear = linearise_loop(loop, np.array([0.6]), 0.0)
-
-    assert smallest_sampling_rate(linear) is None
 
 
 TIGHT = Tolerance(relative=1e-11, position=1e-13, rate=1e-11)
@@ -383,7 +375,7 @@ def test_the_verdict_says_what_is_measured(make):
     assert "encoders, tachometers, strain gauges" in words
     assert "strain gauges give the least-squares fit" in words
     assert "measures joints exactly" not in words
-    assert verdict.min_sampling_rate is None
+    assert verdict.min_sampling_rate > 0
     assert schedule(loop.controller, 1.0)[-1].time == 1.0
 
 

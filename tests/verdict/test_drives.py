@@ -33,12 +33,12 @@ def test_all_six_are_ranked_and_those_that_settle_come_first():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_one_has_all_metrics_but_the_rate_of_a_law_that_would_be_designed_anew(kind):
+def test_each_one_has_all_metrics(kind):
     e = judged(kind)
 
     assert e.failed is None
     assert not e.not_computed
-    assert (e.min_sampling_rate is None) == (kind in ("lqg", "composite"))
+    assert 1 < e.min_sampling_rate < 1000
     assert e.margins.common_delay_seconds > 0
     assert e.noise.rounded
 

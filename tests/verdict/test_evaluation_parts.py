@@ -200,9 +200,9 @@ def judged(monkeypatch):
             "why_no_readings": None,
         }
         names = ["judge_tracking", "judge_residual", "judge_effort", "stability_margins"]
-        names += ["sampling_rate_of", "noise_levels", "judge_friction", "judge_positions"]
-        names += ["sensor_margins"]
+        names += ["noise_levels", "judge_friction", "judge_positions", "sensor_margins"]
         made |= {name: name for name in names}
+        made["sampling_rate_of"] = SimpleNamespace(rate="sampling_rate_of", limited_by=None)
         for name, value in (made | parts).items():
             fails = isinstance(value, Exception)
             does = value if callable(value) else fail(value) if fails else word(value)

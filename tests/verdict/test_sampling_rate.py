@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 import scipy.linalg
+from pydantic import ValidationError
 
-from flexctl.errors import ComputationError
+from flexctl.control import design_controller
+from flexctl.errors import ComputationError, InputError
+from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.linear import linearise
+from flexctl.model.lookup import load_design, load_model
 from flexctl.verdict.evaluation import evaluate
 from flexctl.verdict.partial_verdicts import linear_poses_metrics
 from flexctl.verdict.sampling_rate import sampling_rate_of, smallest_sampling_rate
@@ -17,11 +21,15 @@ T = 0.002
 LOW = {"kind": "low-pass", "frequency": 200.0}
 LEAD = {"kind": "lead", "frequency": 60.0, "ratio": 3.0}
 ROLL_OFF = {"kind": "roll-off", "frequency": 400.0, "order": 3}
+NOTCH = {"kind": "notch", "frequency": "link1.y.2"}
+GENTLE = {"Gp": [2.0], "Gv": [0.5]}
+FAST = {"derivative_filter": 2000.0}
 DIFFERENCE = [{"kind": "encoder"}, {"kind": "difference", "time_constant": 0.003}]
 
 
 def close(make, method="joint-pd", **tables):
     gains = {"Gp": [20.0], "Gv": [5.0]} | ({"derivative_filter": 100.0} if method == "pid" else {})
+    gains |= tables.pop("gains", {})
     design = make["design"]([0.0], [0.5], method, gains=gains, **tables)
     return make["close"](make["single"](), design)
 
@@ -53,15 +61,98 @@ def test_tuning_and_evaluations_have_the_same_rate(make, method, tables):
 def test_a_law_made_for_that_period_is_stable_up_to_it(make, method, filters, sampled):
     # made anew every filter has its own input held, not the series of them
     loop = close(make, method, filters=filters, loop={"sample_time": T} if sampled else {})
-    rate = sampling_rate_of(loop, linearise(loop)) or np.nan
+    rate = sampling_rate_of(loop, linearise(loop)).rate
     for share, stable in ((0.999, True), (1.001, False)):
         anew = close(make, method, filters=filters, loop={"sample_time": share / rate})
         assert bool(linearise(anew).poles.real.max() < 0) == stable
 
 
-def test_a_law_by_tustin_is_another_one_at_every_rate(make):
-    loop = close(make, "pid", loop={"sample_time": T, "discretisation": "tustin"})
-    with pytest.raises(ComputationError, match="Tustin"):
+@pytest.mark.parametrize("loop", [{}, {"sample_time": T / 4}])
+@pytest.mark.parametrize(
+    ("method", "tables", "key", "bound"),
+    [
+        ("joint-pd", {"filters": [LOW | {"frequency": 1500.0}]}, "filters[1].frequency", 1500.0),
+        ("joint-pd", {"filters": [NOTCH], "gains": GENTLE}, "filters[1].frequency", None),
+        ("pid", {"gains": FAST}, "gains.derivative_filter", 2000.0),
+    ],
+)
+def test_a_rate_that_the_design_refuses_is_none(make, method, tables, key, bound, loop):
+    closed = close(make, method, loop=loop, **tables)
+    found = sampling_rate_of(closed, linearise(closed))
+    assert found.limited_by == key
+    assert linear_poses_metrics(closed, [RATE])[RATE] == found.rate
+    if bound:
+        assert found.rate == pytest.approx(bound / np.pi, rel=1e-4)
+    anew = close(make, method, loop={"sample_time": 0.9999 / found.rate}, **tables)
+    assert linearise(anew).poles.real.max() < 0
+    with pytest.raises((InputError, ValidationError), match="Nyquist"):
+        close(make, method, loop={"sample_time": 1.0001 / found.rate}, **tables)
+
+
+def test_a_tracking_time_limits_the_period_too(make):
+    gains = {"Gp": [20.0], "Gv": [5.0], "Gi": [1.0]}
+    winds = {"sample_time": T, "anti_windup": "back-calculation", "tracking_time": 0.01}
+    closed = close(make, gains=gains, loop=winds)
+    found = sampling_rate_of(closed, linearise(closed))
+    assert (found.rate, found.limited_by) == (pytest.approx(100, rel=1e-4), "loop.tracking_time")
+
+
+LATE = {"kind": "encoder", "noise": 1e-5, "delay": 1.5 * T}
+OBSERVED = {"instruments": [LATE], "observer": {"noise": {"tip": 0.01}}}
+SAMPLED = {"sample_time": T, "delay": T / 2}
+IDEAL = {"measures": ["encoder", "tachometer", "strain_gauge"]}
+ANEW = {
+    "tustin": ("pid", {"loop": {"sample_time": T, "discretisation": "tustin"}}),
+    "late": ("joint-pd", {"instruments": [LATE, DIFFERENCE[1]], "loop": SAMPLED}),
+    "observer": ("joint-pd", {"loop": SAMPLED, **OBSERVED}),
+    "integral": ("joint-pd", {"loop": SAMPLED, "gains": {"Gi": [10.0]}, **OBSERVED}),
+    "continuous": ("decoupling", {"loop": IDEAL}),
+}
+
+
+@pytest.mark.parametrize("case", ANEW)
+def test_a_law_that_is_designed_anew_is_stable_up_to_the_limit(make, case):
+    method, tables = ANEW[case]
+    loop = close(make, method, **tables)
+    found = sampling_rate_of(loop, linearise(loop))
+    assert found.limited_by is None
+    assert linear_poses_metrics(loop, [RATE])[RATE] == found.rate
+    for share, stable in ((0.5, True), (0.8, True), (0.999, True), (1.001, False)):
+        timed = tables["loop"] | {"sample_time": share / found.rate}
+        anew = close(make, method, **tables | {"loop": timed})
+        assert bool(linearise(anew).poles.real.max() < 0) == stable
+
+
+@pytest.mark.slow  # derives the observer for every period
+@pytest.mark.parametrize(
+    ("model", "design"),
+    [
+        ("vertical-2r", "vertical-2r-encoders"),
+        ("vertical-2r-drives", "drives-lqg"),
+        ("vertical-2r-drives", "drives-composite"),
+    ],
+)
+def test_under_gravity_it_is_that_of_designs_of_such_periods(model, design):
+    # on a truth with more modes the equilibrium depends on the gain of the observer, a little
+    controller = design_controller(load_model(model), load_design(design))
+    loop = close_loop(controller, load_model(model), modes=controller.plant.basis.order + 1)
+    rate = sampling_rate_of(loop, linearise(loop)).rate
+    for share, stable in ((0.997, True), (1.003, False)):
+        anew = linearise(loop.at({"loop.sample_time": share / rate}))
+        assert bool(anew.poles.real.max() < 0) == stable
+
+
+def test_tustin_s_rule_is_made_below_its_prewarp_frequency_only(make):
+    # near it the rule has ever larger gains: the loop is unstable before the design is refused
+    rule = {"sample_time": T, "discretisation": "tustin", "prewarp": 1200.0}
+    found = sampling_rate_of(loop := close(make, "pid", loop=rule), linearise(loop))
+    assert 1200 < np.pi * found.rate < 1.01 * 1200
+
+
+def test_instruments_with_a_period_of_their_own_allow_few_rates(make):
+    own = [{"kind": "encoder", "sample_time": T / 2}, DIFFERENCE[1]]
+    loop = close(make, loop={"sample_time": T}, instruments=own)
+    with pytest.raises(ComputationError, match=r"instruments\[1\] has a sample_time of its own"):
         linear_poses_metrics(loop, [RATE])
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexctl.model.lookup import load_model
+from flexctl.control import design_controller
+from flexctl.model.lookup import load_design, load_model
 
 KEYS = {
     "provenance",
@@ -23,6 +24,7 @@ KEYS = {
     "link_frequencies_unloaded",
     "frequencies_locked",
     "frequencies_free",
+    "filter_frequencies",
     "at_rest",
     "rigid_inertia",
     "tip",
@@ -334,3 +336,33 @@ def test_the_table_gives_sag_load_and_frequencies_under_gravity(flexctl, inspect
     assert f"load over buckling load {100 * rest['load_share']:.3g} %" in out
     assert f"under gravity, joints held {rest['frequencies_locked'][0]:.5g}" in out
     assert "foreshortening is left out of link1, and with it" in out
+
+
+def test_filters_have_the_frequencies_that_are_listed(inspect):
+    model, final = "vertical-2r-drives", [0.2, 0.9]
+    listed = inspect(model, "--pose", f"joint1={final[0]},joint2={final[1]}")["filter_frequencies"]
+    assert set(listed) == {"joint1", "joint2", "all"}
+    assert ("rotor1" in listed["joint1"], "rotor2" in listed["joint1"]) == (True, False)
+    design = load_design("drives-pd")
+    for joint, mode, held in (
+        ("joint1", "rotor1", "others"),
+        ("joint2", "link2.y.1", "others"),
+        ("joint1", "link1.y.1", "all"),
+    ):
+        one = {"kind": "notch", "frequency": mode, "joint": joint, "held": held}
+        table = design.table() | {"filters": [one]}
+        table["reference"] = {"kind": "quintic", "from": final, "to": final, "duration": 1.0}
+        own = type(design).model_validate(table | {"name": "notched"})
+        said = " ".join(design_controller(model, own, interpreted=True).assumptions)
+        frequency = listed["all" if held == "all" else joint][mode]
+        assert f"({joint} {frequency:.4g} to {frequency:.4g} rad/s)" in said
+
+
+def test_labels_say_what_is_held(flexctl):
+    said = flexctl("inspect", "vertical-2r-drives")
+    out = " ".join(said.out.split())
+    assert "under gravity, joints and rotors held" in out
+    assert "under gravity, joints free, rotors held" in out
+    assert 'frequency = joint1 joint2 held = "all"' in out
+    assert "rotor2 is held" in out
+    assert "Filters follow" not in flexctl("inspect", "single-link-hub").out

@@ -114,6 +114,4 @@ def _why_missing(loop: ClosedLoop, key: str) -> str | None:
         return "the arm is rigid"
     if key.startswith(SENSORS) and not loop.controller.reads_instruments:
         return NO_INSTRUMENTS
-    if key == "margins.min_sampling_rate" and loop.controller.observer is not None:
-        return "an observer would be another one at another rate"
     return None

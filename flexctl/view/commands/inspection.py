@@ -24,7 +24,9 @@ from flexctl.view.output import (
 )
 from flexctl.view.provenance import provenance
 from flexctl.view.request import design_basis, load_arm, read_pose, warn_of_pose
-from flexctl.view.words.numbers import arm_frequencies, basis_words
+from flexctl.view.words.numbers import arm_frequencies, basis_words, frequencies_under_gravity
+
+_MOST_MODES = 12  # of which a table shows the frequency
 
 
 def inspect_model(options: InspectOptions, model: str) -> Result:
@@ -71,7 +73,23 @@ def _table(answer: Mapping[str, Any]) -> RenderableType:
     table = plain_table("Natural frequencies", "", "rad/s", "Hz", rows=frequencies)
     motors = [_motors(answer["motors"])] if "motors" in answer else []
     friction = [_friction(answer["friction"])] if "friction" in answer else []
-    return Group(facts, *springs, *motors, *friction, table, *notes(answer["assumptions"]))
+    followed = _followed(answer["filter_frequencies"]) if len(answer["actuators"]) > 1 else []
+    tables = (facts, *springs, *motors, *friction, table, *followed)
+    return Group(*tables, *notes(answer["assumptions"]))
+
+
+def _followed(frequencies: Mapping[str, Mapping[str, float]]) -> list[RenderableType]:
+    """Make the table of frequencies [rad/s] that filters follow, if there are any."""
+    modes = list(dict.fromkeys(name for own in frequencies.values() for name in own))
+    rows = [
+        (mode, *(f"{own[mode]:.5g}" if mode in own else "is held" for own in frequencies.values()))
+        for mode in modes[:_MOST_MODES]
+    ]
+    rows += [("...", *[""] * len(frequencies))] if len(modes) > _MOST_MODES else []
+    heads = [name if name != "all" else 'held = "all"' for name in frequencies]
+    title = "Filters follow [rad/s], by their joint: its drive free, others held"
+    table = plain_table(title, "frequency =", *heads, rows=rows, numeric=range(1, 1 + len(heads)))
+    return [table] if rows else []
 
 
 def _frequencies(name: str, values: list[float]) -> tuple[str, str, str]:
@@ -128,14 +146,7 @@ def _frequency_rows(answer: Mapping[str, Any]) -> list[tuple[str, Array]]:
         for link, planes in answer["link_frequencies"].items()
         for plane, values in planes.items()
     ]
-    rest = answer["at_rest"]
-    held = {"held": rest["frequencies_locked"], "free": rest["frequencies_free"]}
-    about = [
-        (f"under gravity, joints {label}", values)
-        for label, values in held.items()
-        if any(rest["gravity"]) and values is not None
-    ]
-    return [*alone, *arm_frequencies(answer), *about]
+    return [*alone, *arm_frequencies(answer), *frequencies_under_gravity(answer)]
 
 
 def _rest_rows(rest: Mapping[str, Any]) -> list[tuple[str, str, str]]:

@@ -88,6 +88,7 @@ def _margins(e: Evaluation, margins: StabilityMargins) -> dict[str, Any]:
     return {
         **stability_margins_json(margins),
         "min_sampling_rate": e.min_sampling_rate,
+        "sampling_rate_limited_by": e.sampling_rate_limited_by,
         "sensors": e.sensor_margins and sensor_margins_json(e.sensor_margins),
         "no_sensors": e.no_sensors,
     }

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.control import holding_limits
+from flexctl.control import holding_limits, participation
 from flexctl.errors import ComputationError
 from flexctl.model import Arm, command_units
 from flexctl.plant import (
@@ -58,6 +58,7 @@ def inspection_json(inspection: Inspection) -> dict[str, Any]:
         "tip_load_here": loads_in_pose(plant, q),
         **attributes(inspection, "frequencies_locked frequencies_free"),
         **(attributes(inspection, "frequencies_rotor_free") if plant.rotors else {}),
+        "filter_frequencies": _filter_frequencies(plant, q[: plant.m]),
         "at_rest": _at_rest_json(plant, q, inspection.linear, shares),
         "rigid_inertia": S.T @ plant.mass_matrix(q) @ S,
         "tip": plant.tip(q),
@@ -69,6 +70,15 @@ def inspection_json(inspection: Inspection) -> dict[str, Any]:
     }
     answer["assumptions"] = inspection_sentences(plant, answer, shares)
     return plain(answer)
+
+
+def _filter_frequencies(plant: Plant, joints: Array) -> dict[str, dict[str, float]]:
+    """Frequency [rad/s] that a filter has that names a mode, by its joint and mode.
+
+    The drive of the joint is free and the others are held; "all": all drives are held.
+    """
+    free = dict(zip(plant.joints, range(plant.m), strict=True)) | {"all": None}
+    return {name: participation(plant, joints, j).frequencies for name, j in free.items()}
 
 
 def _flexible_joints(arm: Arm) -> dict[str, dict[str, Any]]:

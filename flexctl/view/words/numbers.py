@@ -93,6 +93,17 @@ def arm_frequencies(answer: Mapping[str, Any]) -> list[tuple[str, Any]]:
     ]
 
 
+def frequencies_under_gravity(answer: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return label and frequencies [rad/s] about the equilibrium, by what of the arm is held."""
+    rest, rotors = answer["at_rest"], "frequencies_rotor_free" in answer
+    if not any(rest["gravity"]):
+        return []
+    held = "joints and rotors held" if rotors else "joints held"
+    free = "joints free, rotors held" if rotors else "joints free"
+    rows = [(held, rest["frequencies_locked"]), (free, rest["frequencies_free"])]
+    return [(f"under gravity, {label}", values) for label, values in rows if values is not None]
+
+
 def tolerated_above(alpha: float) -> str:
     """Name the overestimates below an upper end: ``up to 14.8 %``, any, none."""
     most = most_tolerated(alpha)
