@@ -15,6 +15,7 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError, NoEquilibriumError
 from flexctl.loop import (
     JUMP,
+    VANISHED,
     ClosedLoop,
     LinearLoop,
     ModeNames,
@@ -58,7 +59,7 @@ class Source:
     def in_time(self, values: ComplexArray, s: Array) -> ComplexArray:
         """Eigenvalues (k, n) as rates [rad/s] at parameters (k,).
 
-        Of a sampled law they are log(z)/T, minus infinity for z = 0.
+        Of a sampled law they are log(z)/T, minus infinity for states that are gone after a sample.
         """
         return np.array([self._rates(row, float(at)) for row, at in zip(values, s, strict=True)])
 
@@ -66,8 +67,9 @@ class Source:
         period = self.sample_time(s)
         if period is None:
             return values
+        z = np.where(np.abs(values) > VANISHED, values, 0.0).astype(complex)
         with np.errstate(divide="ignore"):
-            logs = np.log(np.asarray(values, dtype=complex))
+            logs = np.log(z)
         # part by part: (-inf + 0j) / T is no number
         return (np.real(logs) / period + 1j * (np.imag(logs) / period)).astype(complex)
 

@@ -38,6 +38,7 @@ from flexctl.loop.final_equilibrium import (
 )
 from flexctl.loop.linear import (
     N_PATH,
+    VANISHED,
     LinearLoop,
     LinearPoses,
     LoopInModes,
@@ -63,6 +64,7 @@ __all__ = [
     "N_PATH",
     "ON_AXIS",
     "SAMPLE",
+    "VANISHED",
     "ClosedLoop",
     "Equilibrium",
     "Event",

@@ -24,7 +24,7 @@ from flexctl.plant import LinearPlant, Plant, linear_model, state_space
 from flexctl.plant import linearise as linearise_plant
 from flexctl.records import Summary
 
-_VANISHED = 1e-12  # multipliers of a sampled loop below this are delay states
+VANISHED = 1e-12  # multipliers of a sampled loop below this are delay states
 N_PATH = 21  # poses of a motion at which frozen loops are judged
 
 
@@ -158,7 +158,7 @@ class LinearLoop(Summary):
                 return extended_precision_eigenvalues(self._in_modes)
             return np.linalg.eigvals(self._in_modes).astype(complex)
         z = np.linalg.eigvals(sampled_loop(self, self.sample_time, self.delay))
-        z = z[np.abs(z) > _VANISHED].astype(complex)
+        z = z[np.abs(z) > VANISHED].astype(complex)
         return (np.log(z) / self.sample_time).astype(complex)
 
     @property

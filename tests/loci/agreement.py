@@ -35,8 +35,8 @@ def _values(loci):
 def _partners(followed, proven):
     """Index (n,) of the followed branch that each proven one is."""
     first, second = _values(followed), _values(proven)
-    size = np.abs(second).max(axis=1)[:, None] + np.finfo(float).tiny
-    off = np.abs(second[:, None] - first).max(axis=2) / size
+    size = np.abs(second).max(axis=1)[:, None]
+    off = np.abs(second[:, None] - first).max(axis=2) / np.where(size > 0, size, 1.0)
     return scipy.optimize.linear_sum_assignment(off)[1]
 
 

@@ -359,6 +359,17 @@ def test_of_a_sampled_law_rates_are_those_of_its_multipliers(make):
     np.testing.assert_allclose(rates, np.sort_complex(poles), rtol=1e-9)
 
 
+def test_a_state_that_is_gone_after_a_sample_has_no_rate(make):
+    loop = make["close"](
+        make["rigid-link"](),
+        make["design"]([0.0], [0.5], gains={"Gp": 9.0, "Gv": 6.5}, loop={"sample_time": 0.02}),
+    )
+    z = np.array([[0.5, 1e-16, 0.0, -1e-17 + 1e-17j]])  # of a delay state but for rounding
+    rates = at_rest(loop).in_time(z, np.zeros(1))
+    assert rates[0, 0] == pytest.approx(np.log(0.5) / 0.02)
+    assert np.isneginf(rates[0, 1:].real).all()
+
+
 def test_of_a_sampled_law_places_are_told_as_rates_too(make):
     design = make["design"]([0.0], [0.5], gains={"Gp": 9.0, "Gv": 4.0}, loop={"sample_time": 0.02})
     varied = Variation(key="gains.Gv", setup=setup(make["rigid-link"](), design), design=design)

@@ -19,6 +19,7 @@ import scipy.optimize
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import ComputationError
 from flexctl.loop import (
+    VANISHED,
     ClosedLoop,
     Equilibrium,
     LinearLoop,
@@ -47,7 +48,6 @@ _DAMPED = 0.02  # largest change of a damping ratio in a step
 _NEGLIGIBLE = 1e-5  # error: where an undamped mode grows below it, the margin is 0
 _SMALL = 1e-4  # error of the central difference that gives rates at 0
 _STILL = 1e-10  # rad or m: round-off of an equilibrium
-_VANISHED = 1e-12  # smaller multipliers of a sampled loop belong to delays
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class Followed:
         """Eigenvalues as rates [1/s]; log(z)/T for a sampled loop, without vanishing z."""
         if self.period is None:
             return self.values
-        z = self.values[np.abs(self.values) > _VANISHED]
+        z = self.values[np.abs(self.values) > VANISHED]
         return (np.log(z) / self.period).astype(complex)
 
     @property
@@ -207,7 +207,7 @@ class ErrorFamily:
         values, W, V = eigenvectors(self.start.matrix)
         rates = np.einsum("ik,ij,jk->k", W.conj(), slope, V) / np.einsum("ik,ik->k", W.conj(), V)
         if (period := self.start.period) is not None:
-            kept = np.abs(values) > _VANISHED
+            kept = np.abs(values) > VANISHED
             values, rates = values[kept], rates[kept]
             rates = rates / (period * values)
             values = (np.log(values) / period).astype(complex)

@@ -13,11 +13,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.loop import ClosedLoop, LinearLoop, eigenvectors, linearise_loop, one_sample
+from flexctl.loop import (
+    VANISHED,
+    ClosedLoop,
+    LinearLoop,
+    eigenvectors,
+    linearise_loop,
+    one_sample,
+)
 
 _WINDOW = 0.2  # below the largest value: eigenvalues that may become the largest nearby
 _MOST = 8  # eigenvalues of one matrix
-_VANISHED = 1e-12  # multipliers below this are those of delays
 _GROWING = 0.1  # of the measure of stability: weight of the rate of what grows
 _FAINT = 1e-6  # damping ratio of modes that are hardly damped
 SLACK = 2e-9  # by which eigenvalues are kept from the limit of stability, relative to their size
@@ -139,7 +145,7 @@ class Spectrum:
             left = right = np.zeros((0, len(z)), dtype=complex)
         values = z
         if sample_time is not None:
-            own = np.abs(z) > _VANISHED
+            own = np.abs(z) > VANISHED
             z, left, right = z[own], left[:, own], right[:, own]
             values = np.log(z) / sample_time
         return cls(
