@@ -73,8 +73,16 @@ def known_of_evaluation() -> Known:
                 VALUE,
                 "common_delay_seconds delay_may_be_less disk disk_frequency sensitivity_peak "
                 "sensitivity_frequency complementary_peak complementary_frequency "
-                "min_sampling_rate",
+                "min_sampling_rate sampling_rate_limited_by no_sensors",
             ),
+            "sensors": {
+                **_all(
+                    LIST,
+                    "readings gain_db gain_up_db gain_down_db phase_deg delay_seconds "
+                    "reading_disk reading_sensitivity_peak reading_complementary_peak",
+                ),
+                **_all(VALUE, "disk disk_frequency"),
+            },
         },
         "noise": _all(VALUE, "tip_rms rounded") | {"torque_rms": LIST},
         "stiffness": {
