@@ -204,11 +204,11 @@ def _unknown(setting: _Setting, arm: Arm) -> InputError:
         expected = f"a number of the arm ({first} belongs to a design's file)"
         return setting.refuse(expected, Unquoted(printable(key)))
     words = [*_ROOTS, *(link.name for link in arm.links), "links"]
-    mistyped = difflib.get_close_matches(first, words, cutoff=_MISTYPED)
-    hint = "" if mistyped else nearest_path(key, _paths(arm))
-    if not hint:
-        hint = nearest(first, [*words, *DESIGN_TABLES])
-        hint = nearest(first, words) if hint.startswith("one of") else hint
+    mistyped = difflib.get_close_matches(first, [*words, *DESIGN_TABLES], cutoff=_MISTYPED)
+    if mistyped:
+        hint = f"nearest: {mistyped[0]}"
+    else:
+        hint = nearest_path(key, _paths(arm)) or nearest(first, words)
     return setting.refuse(f"a known key ({hint})", Unquoted(first))
 
 

@@ -72,6 +72,8 @@ def test_settings_apply_in_order_and_are_checked_together(arm):
         ("uper.EI=1", "uper.EI: expected a known key (nearest: upper), got uper"),
         ("paylod.mass=1", "paylod.mass: expected a known key (nearest: payload), got paylod"),
         ("link[4].EI=1", "link[4].EI: expected a known key ("),
+        ("gainz.Gp=1", "gainz.Gp: expected a known key (nearest: gains), got gainz"),
+        ("motor.back_emf=1", "motor.back_emf: expected a known key (one of: base, "),  # no motor
         ("summary=1", "summary: expected a known key ("),
         ("upper=*2", "upper: expected a key of the link (one of: name, joint, dh, "),
         ("link1.EI=*0.6", "link1.EI: expected numbers to scale, got nothing"),
