@@ -189,9 +189,8 @@ def _summed_up(found: Sweep, arm: Arm) -> Scatter:
     whole = found.evaluated.reshape(-1, count).all(axis=1)
     n = int(whole.sum())
     if not n and done.any():
-        raise ComputationError(
-            f"scatter: no sample is evaluated: {next(iter(found.failed.values()))}"
-        )
+        first = int(found.refused.argmax())
+        raise ComputationError(f"scatter: no sample is evaluated: {found.failed[first]}")
     if not n:
         raise ComputationError("scatter: interrupted before all designs were judged on a sample")
     ranked = _ranks(found)

@@ -29,7 +29,7 @@ from flexctl.verdict.delay_margin import reading_delay
 from flexctl.verdict.disk_margin import disk_margin
 from flexctl.verdict.margins import StabilityMargins, require_decay
 
-NO_INSTRUMENTS = "its design names no instruments, the law reads the state of the arm"
+NO_INSTRUMENTS = "its design names no instruments: the law reads the state of the arm"
 _SAME = 1e-9  # relative: of entries of matrices that are symmetric
 
 
@@ -123,7 +123,7 @@ def sensor_margins(
         final, weight = loop.controller.reference.final, loop.controller.final_second_loop_weight
         loop = linearise_loop(loop, final, weight)
     if why := why_no_readings(loop):
-        raise InputError(f"loop: expected one with margins at its sensors, got none: {why}")
+        raise InputError(f"loop: expected a law that reads instruments, got none: {why}")
     if actuators is not None and (own := own_torques(loop)) is not None:
         return _as_at_actuators(loop, actuators, own)
     cut = break_at_sensors(loop)
@@ -153,7 +153,10 @@ def why_no_readings(loop: LinearLoop) -> str | None:
 
 
 def own_torques(loop: LinearLoop) -> Array | None:
-    """Torque (p,) that each reading is coupled with; None where one has not one of its own."""
+    """Index (p,) of the torque that each reading, and no other one, is coupled with.
+
+    None where readings share a torque, or one acts on several or on none.
+    """
     read = loop.signals
     (m, p), n_z = read.by_tau.shape, len(loop.F)
     acts = np.zeros((p + m + n_z, p + m + n_z), dtype=bool)  # on torques, then states of the law

@@ -52,8 +52,8 @@ def sampling_rate_of(loop: ClosedLoop, final: LinearLoop) -> SamplingRate | None
         )
     if own_period:
         raise ComputationError(
-            f"instruments[{own_period[0]}] has a sample_time of its own, which allows the law few "
-            "other rates"
+            f"instruments[{own_period[0]}] has a sample_time of its own, of which the period of "
+            "the law must be a multiple"
         )
     own = bool(controller.own_states)
     if controller.observer or (own and _changes_with_its_rate(controller)):
@@ -78,11 +78,11 @@ def _allowed(controller: Controller, stable: float) -> SamplingRate:
         # one that is designed anew may be refused just beyond
         key = refused_at_period(controller, longest * (1 + 2 * _EXACT))
         return SamplingRate(rate=stable, limited_by=key)
-    period, halvings = controller.sample_time or longest, 0
+    period, halvings = min(controller.sample_time or longest, longest), 0
     while refused_at_period(controller, period) is not None:
         period, halvings = period / 2, halvings + 1
         if halvings > _MOST_HALVINGS:
-            raise ComputationError(f"the design refuses to be sampled, by its key {key}")
+            raise ComputationError(f"no sampling rate was found that {key} of the design allows")
     while longest - period > _EXACT * longest:
         middle = (period + longest) / 2
         if (refused := refused_at_period(controller, middle)) is None:
@@ -130,8 +130,8 @@ def smallest_sampling_rate(
     stable = periods[periods < first]
     if anew and not len(stable):
         raise ComputationError(
-            f"designed anew for a period of {first:.3g} s there is no such law, or its loop is "
-            "unstable; give the design a sample_time from which to search"
+            f"a law designed for a period of {first:.3g} s, the first one tried, does not exist or "
+            "makes the loop unstable; give the design a loop.sample_time to search from"
         )
     return 1 / search.limit(float(stable[-1]), first) if len(stable) else None
 

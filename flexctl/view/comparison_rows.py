@@ -283,7 +283,7 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
     "Margins at the sensors": {
         "disk, all readings at once": (
             _Merit(_at("margins.sensors.disk"), "", max, optional=True),
-            "gain and phase together, all readings of instruments independently; -: its law reads "
+            "gain and phase together, all readings of instruments independently; -: the law reads "
             "the state of the arm",
         ),
     },

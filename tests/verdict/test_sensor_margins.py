@@ -409,7 +409,7 @@ def assert_same(one, other):
 
 def test_a_law_of_the_state_has_none_and_tuning_says_so():
     loop = closed(single_link(), [0.0], [0.6])
-    with pytest.raises(InputError, match="names no instruments, the law reads the state"):
+    with pytest.raises(InputError, match="names no instruments: the law reads the state"):
         sensor_margins(loop)
     key = "margins.sensors.disk"
     assert linear_poses_metrics(loop, [key]) == {key: None}

@@ -226,7 +226,7 @@ def _headings(answer: Mapping[str, Any], arm: Arm, sprung: Sequence[str]) -> lis
 def _excess(answer: Mapping[str, Any], arm: Arm) -> list[str]:
     sliding = [j for j, link in enumerate(arm.links) if link.joint == "prismatic"]
     said = excess_words(answer["position_excess"], sliding)
-    return [f"the run takes {said}"] if said else []
+    return [f"the run {said}"] if said else []
 
 
 def _saturation(answer: Mapping[str, Any], units: Sequence[str]) -> list[str]:

@@ -39,8 +39,13 @@ def scatter_sentences(found: Scatter) -> Iterator[str]:
         yield f"Judged on {found.n} arms with scattered {keys}."
     if found.not_evaluated:
         first = next(k for k in sorted(found.sweep.failed) if found.sweep.refused[k])
+        more = (
+            "1 more sample is"
+            if found.not_evaluated == 1
+            else (f"{found.not_evaluated} more samples are")
+        )
         yield (
-            f"{found.not_evaluated} more samples are not evaluated and count in no share: "
+            f"{more} not evaluated and left out of all shares: "
             f"{found.sweep.failed[first].rstrip('.')}."
         )
     for name in found.wins:

@@ -84,7 +84,7 @@ def _not_evaluated(found: Sweep, one: Summaries) -> str:
     points = f"{one.not_evaluated} of {of} points"
     first = "the first of them " if one.not_evaluated > 1 else ""
     return (
-        f"{one.name} is not evaluated at {points}, which count in no share and no quantile: "
+        f"{one.name} is not evaluated at {points}, left out of all shares and quantiles: "
         f"{first}{_first(found, one, refused=True)}."
     )
 

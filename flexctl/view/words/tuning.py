@@ -300,9 +300,9 @@ def _clearly_worse(key: str, was: float, now: float) -> bool:
 
 
 def _now(key: str, value: float, units: Mapping[str, str]) -> str:
-    """Write a value; a settling time that a longer run might have is none of this run."""
+    """Write a value; an infinite settling time says that this run ended before."""
     never = key == _SETTLING and value == np.inf
-    return "not in this run" if never else metric_value(key, value, units)
+    return "beyond the end of this run" if never else metric_value(key, value, units)
 
 
 def _certified(after: Evaluation, certificate: Certificate) -> Iterator[str]:

@@ -153,7 +153,7 @@ def _warnings(e: Evaluation) -> list[str]:
 def _grave(e: Evaluation) -> list[str]:
     """Say of a design that is not the first what no figure of the table shows."""
     said = [reason_words(reason) for reason in find_reasons(e) if reason.code in _GRAVE]
-    return [f"Warning of {e.name}: {'; '.join(said)}."] if said else []
+    return [f"Warning about {e.name}: {'; '.join(said)}."] if said else []
 
 
 def _error(e: Evaluation) -> str:
@@ -246,18 +246,17 @@ def _beyond_limits(e: Evaluation) -> list[str]:
     """Say how far a run takes joints beyond the limits of their positions."""
     positions = e.positions
     said = excess_words(positions.excess, positions.sliding) if positions else ""
-    return [f"its run takes {said}"] if said else []
+    return [f"its run {said}"] if said else []
 
 
 def excess_words(excess: Sequence[float] | Array, sliding: Sequence[int]) -> str:
-    """Name joints that a run takes beyond the limits of their positions; "" where there is none."""
+    """Say which position limits a run exceeds, and by how much; "" where it exceeds none."""
     beyond = [
-        f"joint{j + 1} by {length(x) if j in sliding else angle(x)}"
+        f"the position limit of joint{j + 1} by {length(x) if j in sliding else angle(x)}"
         for j, x in enumerate(excess)
         if x > _BEYOND
     ]
-    plural = "its position limit" if len(beyond) == 1 else "their position limits"
-    return f"{listed(beyond)} beyond {plural}, where no stop is modelled" if beyond else ""
+    return f"exceeds {listed(beyond)}, where no stop is modelled" if beyond else ""
 
 
 def _next(ranked: Sequence[Evaluation]) -> list[str]:
