@@ -188,6 +188,7 @@ def test_an_arm_that_is_refused_counts_in_no_share_and_is_not_the_worst():
     assert result.worst["hub-pd"].sample == 0
     assert result.failed["hub-pd"].count == 0
     assert np.isfinite(result.quantiles["hub-pd"]["residual.tip_error_max"]).all()
+    assert "1 more sample is not evaluated and left out of all shares: " in scatter_words(result)
     assert "payload" in scatter_words(result)
     with pytest.raises(ComputationError, match=r"no sample is evaluated: .*at least 0, got -"):
         scatter(ARM, "hub-pd", {"payload.mass": "normal(-1, 0.5)"}, samples=1, jobs=1)
