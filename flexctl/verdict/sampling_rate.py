@@ -55,6 +55,11 @@ def sampling_rate_of(loop: ClosedLoop, final: LinearLoop) -> SamplingRate | None
             f"instruments[{own_period[0]}] has a sample_time of its own, of which the period of "
             "the law must be a multiple"
         )
+    observer = controller.design.observer
+    if observer and observer.gain is not None:
+        raise ComputationError(
+            "observer.gain is chosen, and the gain of another period is another one"
+        )
     own = bool(controller.own_states)
     if controller.observer or (own and _changes_with_its_rate(controller)):
         stable = smallest_sampling_rate(final, law_at=remade(loop, final), anew=True)
