@@ -17,7 +17,7 @@ from flexctl.view.words.verdict import rings_words
 
 _NEAR = 0.01  # of a limit: a value so close to it is held there by it
 _SETTLING = "residual.settling_time"
-_NOTHING = 1e-9  # violation that is none
+_NOTHING = 1e-9  # a violation or a loss that is none
 _STABLE = "stability"
 _CLEARLY = 0.1  # of the value before: a smaller loss is not worth a word
 _WORTH_KNOWING = (
@@ -296,7 +296,7 @@ def _worse(tuning: Tuning) -> Iterator[str]:
 def _clearly_worse(key: str, was: float, now: float) -> bool:
     change = was - now if key in MORE_IS_BETTER else now - was
     lost = np.isfinite(was) and np.isnan(now)
-    return bool(lost or change == np.inf or change > _CLEARLY * abs(was))
+    return bool(lost or change == np.inf or change > max(_CLEARLY * abs(was), _NOTHING))
 
 
 def _now(key: str, value: float, units: Mapping[str, str]) -> str:

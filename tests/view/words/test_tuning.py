@@ -111,6 +111,7 @@ def test_what_got_clearly_worse_is_said(tuned, key, was, now, words):
     [
         ("margins.disk", 0.6, 1.26),
         ("margins.disk", 1.0, 0.95),  # less than a tenth
+        ("friction.sticking_offset", 0.0, 1e-15),  # rounding
         ("residual.settling_time", np.inf, 0.9),
         ("residual.settling_time", np.inf, np.inf),
         ("residual.settling_time", np.nan, np.nan),
