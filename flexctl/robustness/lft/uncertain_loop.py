@@ -11,6 +11,7 @@ import scipy.linalg
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import ComputationError, InputError
+from flexctl.loop import VANISHED
 
 (_TRSM,) = scipy.linalg.get_blas_funcs(("trsm",), dtype=complex)
 _FEW = 50  # frequencies, up to which they are taken one by one
@@ -223,11 +224,17 @@ class UncertainLoop:
         return replace(self, A=A, U=U, V=V, D=D, parameters=shifted)
 
     def in_time(self, values: ComplexArray) -> ComplexArray:
-        """Eigenvalues (k,) as rates [1/s]: log((1 + s)/(1 - s))/T for a sampled loop."""
+        """Eigenvalues (k,) as rates [1/s]: log((1 + s)/(1 - s))/T for a sampled loop.
+
+        Minus infinity for states that are gone after a sample.
+        """
         if self.sample_time is None:
             return values
         with np.errstate(divide="ignore", invalid="ignore"):
-            return (np.log((1 + values) / (1 - values)) / self.sample_time).astype(complex)
+            z = (1 + values) / (1 - values)
+            logs = np.log(np.where(np.abs(z) > VANISHED, z, 0.0).astype(complex))
+        # part by part: (-inf + 0j) / T is no number
+        return (logs.real / self.sample_time + 1j * (logs.imag / self.sample_time)).astype(complex)
 
     def frequency(self, value: complex) -> float:
         """Frequency [rad/s] of an eigenvalue on the imaginary axis: |Im|, or 2 atan(|Im|)/T."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -321,10 +321,25 @@ def follow(locus: Locus) -> ComplexArray:
     distances. Branches that meet between two errors may be exchanged there: only for figures.
     """
     middle = int(np.abs(locus.alpha).argmin())
-    poles = [np.asarray(values, dtype=complex) for values in locus.poles]
+    poles, gone = _equally_many(locus.poles)
     above = _followed(locus.alpha[middle:], poles[middle:])
     below = _followed(locus.alpha[middle::-1], poles[middle::-1])
-    return np.array([*below[:0:-1], *above])
+    branches = np.array([*below[:0:-1], *above])
+    branches[branches.real <= gone / 2] = -np.inf
+    return branches
+
+
+def _equally_many(poles: Sequence[ComplexArray]) -> tuple[list[ComplexArray], float]:
+    """Eigenvalues (N,) at every error, and the rate [1/s] of what is gone after a sample.
+
+    Such states of sampled loops have no rate, or are left out, at some errors and not at others.
+    """
+    N = max(map(len, poles))
+    gone = -1e3 * max(
+        (np.abs(own[np.isfinite(own)]).max(initial=1.0) for own in poles), default=1.0
+    )
+    full = [np.array([*own, *[gone] * (N - len(own))], dtype=complex) for own in poles]
+    return [np.where(np.isfinite(own), own, gone) for own in full], float(gone)
 
 
 def _followed(alpha: Array, poles: list[ComplexArray]) -> list[ComplexArray]:

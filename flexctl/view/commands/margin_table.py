@@ -25,6 +25,7 @@ from flexctl.view.words.margins import (
     bound_words,
     certified_range,
     grown,
+    independent_of_errors,
     judged_where,
     largest_errors,
     lemma_words,
@@ -62,7 +63,7 @@ def margin_table(
     where = judged_where(margin)
     columns = ("stiffness", "tolerated", "limit", "of", "at rad/s")
     parts = [plain_table(loop_title(margin), *columns, rows=_rows(margin, where))]
-    if margin.rates and margin.exact.unknowns:
+    if margin.rates and not independent_of_errors(margin.exact):
         parts.append(_rates(margin, where))
     parts += [_independent(at) for at in margin.independent]
     if margin.orders:

@@ -25,7 +25,7 @@ from flexctl.view.figures.axes import (
     write_near,
 )
 from flexctl.view.figures.style import BAD, GOOD, PALETTE
-from flexctl.view.words.margins import judged_where, lost_words, range_words
+from flexctl.view.words.margins import independent_of_errors, judged_where, lost_words, range_words
 from flexctl.view.words.numbers import (
     MOST,
     basis_words,
@@ -92,9 +92,9 @@ def plot_rates(axes: Axes, margin: StiffnessMargin) -> None:
     Where nothing damps one, that is at no error at all: then how fast each grows.
     """
     growing = [rate for rate in margin.rates if lost_at(rate) <= MOST]
-    if not growing or not margin.exact.unknowns:
+    if not growing or independent_of_errors(margin.exact):
         axes.set_title("To first order: loss of decay by an overestimate")
-        why = "no mode loses its decay" if margin.exact.unknowns else _NO_STIFFNESS
+        why = _NO_STIFFNESS if independent_of_errors(margin.exact) else "no mode loses its decay"
         say_instead(axes, why, GOOD)
     elif margin.exact.marginal:
         axes.set_title("To first order: growth by an overestimate of 1 %")

@@ -23,7 +23,7 @@ from flexctl.view.figures.axes import (
 )
 from flexctl.view.figures.s_plane import damping_axis, damping_percent
 from flexctl.view.figures.style import BAD, GOOD, MUTED, PALETTE
-from flexctl.view.words.margins import judged_pose, lemma_words, no_stiffness
+from flexctl.view.words.margins import independent_of_errors, judged_pose, lemma_words, no_stiffness
 from flexctl.view.words.numbers import ALMOST_ALL, figure, listed, percent
 
 _N_CRITICAL = 4
@@ -78,7 +78,7 @@ def _critical(alpha: Array, poles: ComplexArray, margin: StiffnessMargin) -> lis
     away = np.where(ratios < 0, np.abs(alpha)[:, None], np.inf).min(axis=0)
     order = np.lexsort((-fall, away))
     moved = [int(k) for k in order if np.isfinite(away[k]) or fall[k] > _FALL]
-    return moved[:_N_CRITICAL] if margin.exact.unknowns else []
+    return [] if independent_of_errors(margin.exact) else moved[:_N_CRITICAL]
 
 
 def _ends(margin: StiffnessMargin) -> tuple[float, float]:

@@ -283,16 +283,17 @@ def largest_errors(at: IndependentErrorsAt) -> list[tuple[str, float]]:
 
 
 def no_stiffness(margin: StiffnessMargin) -> bool:
-    """Whether the exact margin has nothing to depend on; a followed one has no unknowns either.
+    """Whether the exact margin has nothing to depend on.
 
     Where a second loop acts, the law of the motion before it must have nothing either.
     """
     before = margin.path if margin.second_loop else ()
     moving = (pose.interval for pose in before if pose.interval)
-    return all(map(_independent_of_errors, (margin.exact, *moving)))
+    return all(map(independent_of_errors, (margin.exact, *moving)))
 
 
-def _independent_of_errors(exact: Interval) -> bool:
+def independent_of_errors(exact: Interval) -> bool:
+    """Whether the errors do not enter the loop; a followed one has no unknowns either."""
     return exact.proven and not exact.unknowns and exact.upper is exact.lower is None
 
 

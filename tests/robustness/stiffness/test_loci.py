@@ -1,6 +1,7 @@
 """Branches of eigenvalues against ones known beforehand."""
 
 import numpy as np
+import pytest
 
 from flexctl.robustness.stiffness.pose_loop import follow
 from flexctl.robustness.stiffness.record import Locus
@@ -22,3 +23,19 @@ def test_the_order_is_that_at_zero():
     poles = tuple(np.array(p, dtype=complex) for p in ([2, 1], [1, 2], [2, 1]))
 
     np.testing.assert_array_equal(follow(Locus(alpha=alpha, poles=poles)), [[1, 2]] * 3)
+
+
+@pytest.mark.parametrize("left_out", [True, False])
+def test_states_that_are_gone_after_a_sample_at_some_errors_do_not_disturb_the_others(left_out):
+    alpha = np.linspace(-0.5, 0.5, 11)
+    lasting = np.array([-1 + 5j, -1 - 5j])
+    poles = [lasting * (1 + a) for a in alpha]
+    for k, own in enumerate(poles):
+        if k % 2:  # where rounding left something of it
+            poles[k] = np.array([-38000.0, *own])
+        elif not left_out:
+            poles[k] = np.array([*own, complex(-np.inf, 0.0)])
+    branches = follow(Locus(alpha=alpha, poles=tuple(poles)))
+    assert branches.shape == (11, 3)
+    first = branches[:, np.abs(branches[5] - lasting[0]).argmin()]
+    np.testing.assert_allclose(first, lasting[0] * (1 + alpha))
