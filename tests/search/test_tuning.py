@@ -684,3 +684,25 @@ def test_sums_are_read_whatever_letter_a_metric_ends_with(text):
     (weights,) = asked.read_objective(text).sums
 
     assert set(weights) == {"residual.settling_time", "effort.energy"}
+
+
+def _sampled_pid(free):
+    """Free numbers of a PID of the single link at 1 kHz, with a derivative up to 500 rad/s."""
+    design = load_design("hub-pid")
+    gains = design.gains.model_copy(update={"derivative_filter": (500.0,)})
+    loop = design.loop.model_copy(update={"sample_time": 1e-3})
+    design = design.model_copy(update={"gains": gains, "loop": loop})
+    return {one.key: one for one in read_problem(load_model(ARM), design, free).free.numbers}
+
+
+def test_default_bounds_are_narrowed_to_what_the_design_allows():
+    free = _sampled_pid(["gains"])
+    nyquist = np.pi / 1e-3
+    assert nyquist * (1 - 2e-3) < free["gains.derivative_filter"].upper < nyquist
+    assert free["gains.derivative_filter"].lower == 25.0
+    assert free["gains.Gp"].upper == 1000.0  # 20 times the value, as nothing forbids it
+
+
+def test_bounds_that_are_given_are_not_narrowed():
+    with pytest.raises(InputError, match=r"expected bounds that the design allows, got 4000"):
+        _sampled_pid({"gains.derivative_filter": (50.0, 4000.0)})

@@ -43,6 +43,8 @@ class FreeNumber:
         Bounds, in the unit of the number.
     start
         What the file has.
+    by_default
+        Whether the bounds are the default ones.
     """
 
     key: str
@@ -50,6 +52,7 @@ class FreeNumber:
     lower: float
     upper: float
     start: float
+    by_default: bool = False
 
     @property
     def name(self) -> str:
@@ -267,7 +270,14 @@ def _one(
     if not lower <= start <= upper:
         expected = f"bounds about the value in the file, {start:g}"
         raise InputError(f"free: {key}: expected {expected}, got {lower:g}:{upper:g}")
-    return FreeNumber(key=key, entries=entries, lower=lower, upper=upper, start=start)
+    return FreeNumber(
+        key=key,
+        entries=entries,
+        lower=lower,
+        upper=upper,
+        start=start,
+        by_default=bounds is None,
+    )
 
 
 def _read_bounds(key: str, start: float, bounds: Bounds) -> tuple[float, float]:

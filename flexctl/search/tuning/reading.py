@@ -17,7 +17,7 @@ from flexctl.search.tuning.arms import ArmSet
 from flexctl.search.tuning.free_numbers import Bounds, read_free
 from flexctl.search.tuning.problem import Problem
 from flexctl.search.tuning.refusals import (
-    check_bounds,
+    allowed_bounds,
     check_metrics,
     default_objective,
     require_gains,
@@ -71,7 +71,7 @@ def read_problem(
     limits = _default_limits(loop) if subject_to is None else subject_to
     requirements = tuple(map(read_requirement, limits))
     check_metrics(loop, objective, requirements)
-    check_bounds(loop, numbers)
+    numbers = allowed_bounds(loop, numbers)
     problem = Problem(
         study=study,
         free=numbers,

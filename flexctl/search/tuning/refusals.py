@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
 from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.loop import ClosedLoop
 from flexctl.model import Design
-from flexctl.search.tuning.free_numbers import FreeNumbers
+from flexctl.search.tuning.free_numbers import FreeNumber, FreeNumbers
 from flexctl.search.tuning.requirements import OF_EIGENVALUES, SETTLING, Objective, Requirement
 from flexctl.verdict import MORE_IS_BETTER, NO_INSTRUMENTS, SENSORS, find_no_rest
 
+_BISECTIONS = 12  # of a default bound: within 0.1 % of what is allowed
 _NO_LIMIT_OF = ("stability.stable",)  # the loop is to be stable in any case
 _RANGES = {
     "stability.min_damping_ratio": (-1.0, 1.0),
@@ -75,25 +77,54 @@ def _check_value(one: Requirement, loop: ClosedLoop) -> None:
         raise InputError(f"subject_to: expected a value of {ends}, got {one}")
 
 
-def check_bounds(loop: ClosedLoop, numbers: FreeNumbers) -> None:
-    """Refuse bounds of free numbers that a design file may not have, such as a gain of zero.
+def allowed_bounds(loop: ClosedLoop, numbers: FreeNumbers) -> FreeNumbers:
+    """Return the free numbers with bounds that a design file may have.
+
+    Default bounds are narrowed to these, such as that of a filter to the Nyquist frequency; others
+    that the design does not allow, such as a gain of zero, are refused.
 
     Raises InputError with the number and the reason.
     """
-    start = numbers.start
-    for k, one in enumerate(numbers.numbers):
-        for end, bound in ((0.0, one.lower), (1.0, one.upper)):
-            u = start.copy()
-            u[k] = end
-            try:
-                loop.at(numbers.values(u))
-            except InputError as error:
-                expected = "bounds that the design allows"
-                raise InputError(
-                    f"free: {one.name}: expected {expected}, got {bound:g} ({error})"
-                ) from error
-            except (DesignError, ComputationError):  # the search will keep away from there
-                continue
+    return replace(
+        numbers,
+        numbers=tuple(_allowed(loop, numbers, k) for k in range(len(numbers))),
+    )
+
+
+def _allowed(loop: ClosedLoop, numbers: FreeNumbers, k: int) -> FreeNumber:
+    one, ends = numbers.numbers[k], dict[str, float]()
+    for name in ("lower", "upper"):
+        bound = getattr(one, name)
+        error = _refused(loop, numbers, k, bound)
+        if error is None:
+            continue
+        if not one.by_default or _refused(loop, numbers, k, one.start):
+            expected = "bounds that the design allows"
+            raise InputError(
+                f"free: {one.name}: expected {expected}, got {bound:g} ({error})"
+            ) from error
+        allowed = one.start
+        for _ in range(_BISECTIONS):  # in ratios: default bounds have the sign of the start
+            middle = float(f"{np.copysign(np.sqrt(allowed * bound), allowed):.4g}")
+            if _refused(loop, numbers, k, middle):
+                bound = middle
+            else:
+                allowed = middle
+        ends[name] = allowed
+    return replace(one, **ends)
+
+
+def _refused(loop: ClosedLoop, numbers: FreeNumbers, k: int, value: float) -> InputError | None:
+    """Return why a design file may not have a value of number k; None where it may."""
+    u, tried = numbers.start, [*numbers.numbers]
+    u[k], tried[k] = 0.0, replace(tried[k], lower=value)  # 0: the lower bound, exactly
+    try:
+        loop.at(replace(numbers, numbers=tuple(tried)).values(u))
+    except InputError as error:
+        return error
+    except (DesignError, ComputationError):  # the search will keep away from there
+        return None
+    return None
 
 
 def _is_margin(key: str) -> bool:
