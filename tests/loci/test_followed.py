@@ -26,7 +26,7 @@ def _assert_agreement(*loop, **how):
 
 
 @pytest.mark.parametrize("design", _designs(), ids=lambda one: one.name)
-@pytest.mark.slow_but("hub-pd", "vertical-2r-pd")
+@pytest.mark.slow_but("hub-pd")
 def test_catalogue_loci_agree_along_the_motion(design):
     if design.reference.duration == 0:
         pytest.skip("a set point has no motion")

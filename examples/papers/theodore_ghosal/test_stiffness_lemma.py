@@ -22,6 +22,7 @@ def test_the_growth_that_the_lemma_does_not_see_depends_on_the_hub_alike(hub, ra
     assert fine / coarse == pytest.approx(ratio, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_figure_is_drawn(tmp_path):
     lemma.draw(tmp_path)
 
