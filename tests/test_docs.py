@@ -143,7 +143,9 @@ def test_every_code_of_a_reason_is_in_the_reference_of_the_json():
         pytest.param(
             page,
             id=name_of(page),
-            marks=[pytest.mark.slow] if page.stem in ("README", "how-many-modes", "other-numbers") else [],  # 10 s
+            marks=[pytest.mark.slow]
+            if page.stem in ("README", "how-many-modes", "other-numbers")
+            else [],  # 10 s
         )
         for page in PAGES
         if blocks(page, "python")

@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError
 
 from flexctl.checks import Array
 from flexctl.control import design_controller
-from flexctl.errors import FlexctlError, InputError
+from flexctl.errors import ComputationError, FlexctlError, InputError
 from flexctl.loop import ClosedLoop, Setup, close_around
 from flexctl.model import (
     FACTOR,
@@ -35,7 +35,15 @@ from flexctl.plant import Plant, ShapeChange, known_numbers, record_digest, sour
 from flexctl.search.ledger import Row
 from flexctl.search.samples import Variation
 from flexctl.simulation import compile_verdict
-from flexctl.verdict import evaluate, linear_metrics, metrics, why_it_failed
+from flexctl.verdict import (
+    LINEAR,
+    Metric,
+    evaluate,
+    linear_metrics,
+    linear_poses_metrics,
+    metrics,
+    why_it_failed,
+)
 
 BASES = ("modes", "elements")  # keys of a discretisation, whose order varies
 _OF_TRUTH = "truth."
@@ -97,8 +105,8 @@ class Study:
         How the numbers vary.
     rebuilt
         Whether modes have the shapes of each arm, or keep those of the file's.
-    full
-        Whether to judge all metrics, or the linear ones.
+    wanted
+        Names of the metrics to judge, which need no run; None for a full verdict.
     content
         Digest of all this, by which a process keeps its loops.
     """
@@ -108,7 +116,7 @@ class Study:
     design_basis: BasisChoice | None
     variations: tuple[Variation, ...]
     rebuilt: bool
-    full: bool
+    wanted: tuple[str, ...] | None
     content: str
 
     @cached_property
@@ -125,8 +133,8 @@ class Study:
         try:
             with np.errstate(all="ignore"):  # what comes of it is judged
                 bench, loop = self._open(point % len(self.designs), values)
-                if not self.full:
-                    return Row(point=point, metrics=linear_metrics(loop))
+                if (known := self._without_run(loop)) is not None:
+                    return Row(point=point, metrics=known)
                 bench.compile()
                 verdict = evaluate(loop)
         except FlexctlError as error:
@@ -135,6 +143,17 @@ class Study:
         except (ArithmeticError, ValueError) as error:
             return Row(point=point, metrics=None, failed=why_it_failed(error))
         return Row(point=point, metrics=metrics(verdict), failed=verdict.failed)
+
+    def _without_run(self, loop: ClosedLoop) -> dict[str, Metric] | None:
+        """Metrics that are wanted; None where a full verdict is to give them."""
+        if self.wanted is None:
+            return None
+        if set(self.wanted) <= set(LINEAR):
+            return linear_metrics(loop)
+        try:
+            return linear_poses_metrics(loop, self.wanted)
+        except ComputationError:  # of one metric: a full verdict has the others
+            return None
 
     def loop(self, design: int, values: Values) -> ClosedLoop:
         """Return the loop of a design, by its number, with values of the numbers that vary."""

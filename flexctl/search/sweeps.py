@@ -35,7 +35,7 @@ from flexctl.search.ledger import Ledger, Row
 from flexctl.search.limits import Limit, read_limit
 from flexctl.search.samples import Points, Spec, Variation, make_points
 from flexctl.search.study import Study, is_rebuilt, study_digest
-from flexctl.verdict import LINEAR, MORE_IS_BETTER, UNITS, require_motion
+from flexctl.verdict import LINEAR, MORE_IS_BETTER, OF_RUNS, UNITS, require_motion
 
 MANY = 1_000_000  # points that are judged without being asked for twice
 _BRIEF = 0.5  # s in which no rate is measured
@@ -273,9 +273,9 @@ def sweep(
     bounds = tuple(read_limit(one) for one in limits)
     wanted = _wanted(metrics, bounds)
     setup = Setup.of(arm, design_basis or sets[0].basis, true_arm=true_arm, truth_basis=truth_basis)
-    full = not set(wanted) <= set(LINEAR)
+    judged = None if any(key.startswith(OF_RUNS) for key in wanted) else wanted
     rebuilt = is_rebuilt(shapes)
-    varied = points.variations, points.samples, rebuilt, full
+    varied = points.variations, points.samples, rebuilt, judged
     content = study_digest(setup, sets, design_basis, *varied)
     study = Study(
         setup=setup,
@@ -283,7 +283,7 @@ def sweep(
         design_basis=design_basis,
         variations=tuple(one.outline for one in points.variations),
         rebuilt=rebuilt,
-        full=full,
+        wanted=judged,
         content=content,
     )
     study.check()
@@ -358,7 +358,7 @@ def _judge_all(
 ) -> float | None:
     """Judge the points that are not known and store them; return points a second."""
     count, left = len(study.designs), n - len(known)
-    size = _CHUNK[study.full]
+    size = _CHUNK[study.wanted is None or not set(study.wanted) <= set(LINEAR)]
     which = np.setdiff1d(np.arange(n), list(known), assume_unique=True)
     equations = study.equations(points.values)[which] if left else which
     if isinstance(workers, int):

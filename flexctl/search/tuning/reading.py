@@ -62,7 +62,7 @@ def read_problem(
         design_basis=design_basis,
         variations=tuple(one.outline for one in variations),
         rebuilt=rebuilt,
-        full=True,
+        wanted=None,
         content=study_digest(setup, (design,), design_basis, variations, rebuilt),
     )
     study.check()
