@@ -498,3 +498,13 @@ def test_a_ledger_knows_what_was_refused(tmp_path):
     for resumed in (0, 2):
         found = sweep(ARM, DESIGN, {"gains.Gp": [-1.0, 2.0]}, **how)
         assert (found.resumed, found.refused.tolist()) == (resumed, [True, False])
+
+
+def test_metrics_that_need_no_run_are_those_of_a_full_verdict_without_one(monkeypatch):
+    names = [name for name in UNITS if not name.startswith(("tracking.", "residual.", "effort."))]
+    points = {"gains.Gv": [3.0, 6.0]}
+    whole = sweep("single-link-hub-friction", "hub-pid", points, jobs=1)
+    monkeypatch.setattr("flexctl.search.study.evaluate", None)
+    some = sweep("single-link-hub-friction", "hub-pid", points, metrics=names, jobs=1)
+    for name in names:
+        np.testing.assert_array_equal(some.metrics[name], whole.metrics[name], err_msg=name)
