@@ -57,8 +57,7 @@ def linear_poses_metrics(loop: ClosedLoop, keys: Sequence[str]) -> dict[str, Met
 def _margins(loop: ClosedLoop, poses: LinearPoses, keys: Sequence[str]) -> dict[str, Any]:
     parts = dict[str, Any]()
     if _RATE in keys:
-        rate = sampling_rate_of(loop, poses.final)
-        parts["min_sampling_rate"] = rate and rate.rate
+        parts["min_sampling_rate"] = sampling_rate_of(loop, poses.final).rate
     at_sensors = any(key.startswith(SENSORS) for key in keys)
     own = [key for key in keys if key.startswith("margins.") and not key.startswith(SENSORS)]
     if set(own) - {_RATE}:

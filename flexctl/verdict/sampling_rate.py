@@ -37,7 +37,7 @@ class SamplingRate:
     limited_by: str | None = None
 
 
-def sampling_rate_of(loop: ClosedLoop, final: LinearLoop) -> SamplingRate | None:
+def sampling_rate_of(loop: ClosedLoop, final: LinearLoop) -> SamplingRate:
     """Smallest sampling rate of a loop that is linear at rest, and that its design allows.
 
     See `smallest_sampling_rate`. A law with an observer or late readings, or by Tustin's rule, is
@@ -67,7 +67,11 @@ def sampling_rate_of(loop: ClosedLoop, final: LinearLoop) -> SamplingRate | None
         sampled = controller.fitted and controller.sample_time
         law_at = resampled(final, controller) if sampled and own else None
         stable = smallest_sampling_rate(final, own_states=own, law_at=law_at)
-    return _allowed(controller, stable) if stable else None
+    if stable is None:
+        raise ComputationError(
+            "sampled faster the loop is unstable: there is no rate from which on it is stable"
+        )
+    return _allowed(controller, stable)
 
 
 def _changes_with_its_rate(controller: Controller) -> bool:

@@ -175,3 +175,11 @@ def test_a_band_of_instability_just_before_the_fastest_mode_folds_is_seen():
 
     assert found == pytest.approx(unstable.max(), abs=0.01)
     assert largest(5.5) < 1 < largest(6.0)  # a longer period is stable again
+
+
+def test_a_loop_that_is_unstable_where_it_is_sampled_faster_has_no_such_rate(make, monkeypatch):
+    name = "flexctl.verdict.sampling_rate.smallest_sampling_rate"
+    monkeypatch.setattr(name, lambda *_, **__: None)
+    loop = close(make)
+    with pytest.raises(ComputationError, match="sampled faster the loop is unstable"):
+        sampling_rate_of(loop, linearise(loop))
