@@ -242,8 +242,9 @@ class ClosedLoop(Summary):
             if loop.sample_time
             else "the law is continuous and without delay"
         )
-        loops = loop.design.second_loop, loop.design.fast_loop
-        if loop.sample_time and any(one and (one.weights or one.decay) for one in loops):
+        second, fast = loop.design.second_loop, loop.design.fast_loop
+        solved = (second and (second.weights or second.decay)) or (fast and fast.weights)
+        if loop.sample_time and solved:
             sampling += "; gains that follow from weights or a decay are those of continuous time"
         if step := loop.design.loop.torque_resolution:
             units = " or ".join(dict.fromkeys(command_units(self.truth.arm)))

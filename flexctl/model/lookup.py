@@ -1,5 +1,6 @@
 """Find arms and designs by name or path, and list the catalogue."""
 
+import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -131,7 +132,9 @@ def find(kind: Kind, name_or_path: object) -> Path:
         return Path(word)
     files = _files(kind)
     if word not in files:
-        expected = f"a {noun} of the catalogue ({nearest(word, files)}) or a path ending in .toml"
+        near = difflib.get_close_matches(word, [path.name for path in Path().glob("*.toml")], n=1)
+        hint = f"nearest file here: {near[0]}" if near else nearest(word, files)
+        expected = f"a {noun} of the catalogue ({hint}) or a path ending in .toml"
         raise InputError(f"{noun}: expected {expected}, got {word!r}")
     return files[word]
 

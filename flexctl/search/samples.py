@@ -282,7 +282,9 @@ def make_points(
         raise InputError(f"samples: expected as many as the table has rows, got {got}")
     count = max(rows, default=None) if count is None else count
     if drawn and count is None:
-        hint = "samples or latin (--samples N, --latin N) with a distribution"
+        hint = (
+            "samples or latin (--samples N, --latin N) with a distribution, or a grid FROM:TO:COUNT"
+        )
         raise InputError(f"{drawn[0].key}: expected {hint}, got neither")
     if not drawn and count is not None:
         raise InputError("samples: expected a number with a distribution, got none")

@@ -85,6 +85,12 @@ def _torque_limits(limits: Sequence[float | None]) -> Sequence[float | None] | N
     return limits if any(limit is not None for limit in limits) else None
 
 
+def _slides(friction: Mapping[str, Any]) -> str | None:
+    """Name what keeps joints from coming to rest; None where nothing does."""
+    slips = any(not own["slides"] for own in friction["dampers"])
+    return "hunting" if friction["hunts"] else "stick-slip" if slips else None
+
+
 def _operations(cost: Mapping[str, Any]) -> list[Any]:
     return [cost.get("law_mul"), cost.get("law_add")]
 
@@ -234,6 +240,11 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
             _Merit(_at("friction.amplitude"), "{joint}", min, optional=True),
             "amplitude of a joint up to which friction lets vibrations grow, by its describing "
             "function; 0: no damper makes the loop unstable",
+        ),
+        "sliding is unstable": (
+            _Merit(_at("friction", _slides), optional=True),
+            "stick-slip: friction falls with speed by more than the loop damps; hunting: integral "
+            "action breaks a joint away from its static friction again and again",
         ),
         "damping ratio while it holds all joints": (
             _Merit(_at("friction.held_damping_ratio"), "%", max, optional=True),

@@ -455,3 +455,10 @@ def test_an_observer_has_its_place(design_text, write, old, new, message):
     path = write(text.replace(old, new, 1))
 
     assert refusal(load_design, path).startswith(f"{path}: {message}")
+
+
+def test_a_file_with_a_slip_in_its_ending_is_named(tmp_path, monkeypatch):
+    (tmp_path / "arm-pd.toml").write_text("")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"nearest file here: arm-pd.toml"):
+        load_design("arm-pd.tml")
