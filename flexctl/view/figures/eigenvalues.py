@@ -14,6 +14,9 @@ from flexctl.view.figures.s_plane import damping_lines, shade_unstable
 from flexctl.view.figures.style import Canvas, Look
 
 _LINEAR = 1.0  # rad/s; symmetric-logarithmic axes are linear below it
+_FEW = (
+    50.0  # ratio of the largest rate to the linear part up to which ticks lie between powers of 10
+)
 _RIGID = 1e-3  # rad/s; eigenvalues of joints that nothing holds lie at zero
 
 
@@ -121,10 +124,19 @@ def _scale_rates(axes: Axes, values: Sequence[Array]) -> None:
         linear = float(max(sizes.min(), sizes.max() / 200))
         axes.set_yscale("symlog", linthresh=linear)
         axes.yaxis.set_major_formatter(plain_numbers())
-        ticks = [tick for tick in axes.get_yticks() if tick == 0 or abs(tick) >= linear]
-        axes.set_yticks(ticks)  # those within the linear part have no room
-        axes.set_ylim(2 * low, max(2 * high, 0.6 * linear))
+        bottom, top = 2 * low, max(2 * high, 0.6 * linear)
+        axes.set_yticks(_ticks(linear, bottom, top))
+        axes.set_ylim(bottom, top)
     else:
         span = (high - low) or 1.0
         axes.set_ylim(low - 0.08 * span, high + 0.15 * span)
     shade_unstable(axes, "y")
+
+
+def _ticks(linear: float, low: float, high: float) -> list[float]:
+    """Ticks of an axis that is linear up to `linear`, where they have no room, and logarithmic."""
+    most = max(-low, high)
+    steps = (1.0, 2.0, 5.0) if most < _FEW * linear else (1.0,)
+    powers = np.arange(np.floor(np.log10(linear)), np.log10(most) + 1)
+    sizes = [x for x in np.outer(10.0**powers, steps).ravel() if x >= linear]
+    return [0.0, *(x for size in sizes for x in (-size, size) if low <= x <= high)]

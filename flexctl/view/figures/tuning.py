@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from flexctl.search import Found, Tuning
 from flexctl.verdict import MORE_IS_BETTER
-from flexctl.view.figures.axes import legend_above, plain_numbers, say_instead
+from flexctl.view.figures.axes import few_ticks, legend_above, say_instead
 from flexctl.view.figures.loci_plane import frame_plane
 from flexctl.view.figures.style import BAD, GOOD, MUTED, PALETTE, new_figure, styled
 from flexctl.view.words.metrics import metric_unit, units_for
@@ -63,10 +64,10 @@ def _objective(axes: Axes, tuning: Tuning) -> None:
     values += _ends(axes, tuning)
     if values and min(values) > 0 and max(values) > _FEWEST * min(values):
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(plain_numbers())
-        axes.yaxis.set_minor_formatter(plain_numbers())
+        few_ticks(axes.yaxis)
     axes.set_ylabel(_label(tuning).replace(", ", ",\n"))
     axes.set_xlabel("evaluations of a search")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     legend_above(axes, columns=2)
 
 
