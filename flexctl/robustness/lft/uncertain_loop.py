@@ -234,7 +234,8 @@ class UncertainLoop:
             z = (1 + values) / (1 - values)
             logs = np.log(np.where(np.abs(z) > VANISHED, z, 0.0).astype(complex))
         # part by part: (-inf + 0j) / T is no number
-        return (logs.real / self.sample_time + 1j * (logs.imag / self.sample_time)).astype(complex)
+        rates = np.real(logs) / self.sample_time + 1j * (np.imag(logs) / self.sample_time)
+        return rates.astype(complex)
 
     def frequency(self, value: complex) -> float:
         """Frequency [rad/s] of an eigenvalue on the imaginary axis: |Im|, or 2 atan(|Im|)/T."""
