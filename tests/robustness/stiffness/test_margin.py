@@ -59,7 +59,7 @@ WITHOUT_WEIGHTS = ["hub-pd", "kane-spin-up", "subudhi-morris-slow-only", "wu-hau
 UNSTABLE = ["subudhi-morris-printed", "subudhi-morris-too-fast"]
 SPILLOVER = "-spillover"  # ends the names of designs that are unstable on the true arm
 CLOSE = 1e-6
-DIVERGES = {"drives-composite": 1e-2}
+DIVERGES = {"drives-composite": 1e-2, "vertical-2r-encoders": 1e-2}
 """Nearer to the end no equilibrium is found without a neighbour; none at all with no stiffness."""
 
 
