@@ -8,6 +8,7 @@ import hashlib
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -198,77 +199,107 @@ def _run(
     step: float | None,
 ) -> list[Run | RunFailure]:
     """Integrate as many loops as the driver has lanes; a number of each is beside the others'."""
-    given, L = group[0], len(group)
-    loop, events, tolerance = given.loop, given.events, given.tolerance
-    loops = [one.loop for one in group]
-    n, m, N = loop.truth.n, loop.truth.m, len(given.times)
-    shapes = {"q": (n, N), "v": (n, N), "a": (n, N), "tau": (m, N)}
-    shapes |= {"z": (loop.controller.n_state, N)}
-    shapes |= {"supplied": (N,), "dissipated": (N,), "stored": (N,)}
-    shapes["saturated"] = (m,)
-    out = {name: np.zeros((L, *shape), order="F") for name, shape in shapes.items()}
-    status, index, time = np.zeros(L, dtype=int), np.zeros(L, dtype=int), np.zeros(L)
-    result = _Result(
-        **{name: values.ctypes.data_as(_doubles) for name, values in out.items()},
-        status=status.ctypes.data_as(ct.POINTER(_int)),
-        index=index.ctypes.data_as(ct.POINTER(_int)),
-        time=time.ctypes.data_as(_doubles),
-    )
-    numbers = {name: _beside([numbers_of(one, name) for one in loops]) for name in paths}
-    inputs = (
-        [one.torque_limit for one in loops],
-        *zip(*(one.valid_range for one in loops), strict=True),
-        [one.noise.ravel() for one in group],
-        *([one.start[k] for one in group] for k in (0, 1, 3, 2)),
-    )
-    arrays = [_beside(values) for values in inputs]
-    limit, lowest, highest, noise, *initial = (values.ctypes.data_as(_doubles) for values in arrays)
-    sample_times = np.ascontiguousarray(given.times, dtype=float)
-    sticking = sticking_rows(loop)
-    problem = _Problem(
-        method=method.number,
-        **_sizes(loop),
-        **{
-            name: _function(path, name, numbers[name])
-            for name, path in paths.items()
-            if path is not None
-        },
-        **_settings(method, step, tolerance),
-        held=int(loop.controller.sample_time is not None),
-        sample_time=loop.controller.sample_time or 0.0,
-        n_events=len(events),
-        events=(_Event * len(events))(*((e.time, e.kind, e.index, e.phase) for e in events)),
-        n_samples=N,
-        sample_times=sample_times.ctypes.data_as(_doubles),
-        limit=limit,
-        drives=(_int * m)(*loop.truth.drives),
-        sticking=(_int * len(sticking))(*sticking),
-        lowest=lowest,
-        highest=highest,
-        noise=noise,
-    )
+    tolerance, L = group[0].tolerance, len(group)
+    signals, ends = _signals(group[0], L), _ends(L)
+    result = _Result(**_pointers(signals | ends))
+    arrays = _arrays(group, paths)
+    problem = _problem(group[0], paths, method, step, arrays)
+    initial = _pointers({name: arrays[name] for name in _INITIAL}).values()
     memory = _load_driver(driver).flexctl_simulate(
         ct.byref(problem), *initial, _double(tolerance.first_step), ct.byref(result)
     )
     if memory:
-        status[:] = memory
+        ends["status"][:] = memory
     words = f"{method.words}, compiled C" + (f", {L} arms at once" if L > 1 else "")
     runs: list[Run | RunFailure] = []
-    for k, one in enumerate(loops):
-        if status[k]:
-            runs.append(_failure(one, int(status[k]), float(time[k]), int(index[k]), tolerance))
+    for k, one in enumerate(group):
+        if status := int(ends["status"][k]):
+            time, index = float(ends["time"][k]), int(ends["index"][k])
+            runs.append(_failure(one.loop, status, time, index, tolerance))
             continue
-        own = {name: np.asfortranarray(values[k]) for name, values in out.items()}
-        runs.append(
-            Run(
-                steps=result.steps,
-                rejected=result.rejected,
-                evaluations=result.evaluations,
-                integrator=words,
-                **own,
-            )
-        )
+        counts = {name: getattr(result, name) for name in ("steps", "rejected", "evaluations")}
+        own = {name: np.asfortranarray(values[k]) for name, values in signals.items()}
+        runs.append(Run(**counts, integrator=words, **own))
     return runs
+
+
+_INITIAL = ("q0", "v0", "z0", "tau0")  # in the order of the driver's arguments
+
+
+def _signals(given: InitialValueProblem, L: int) -> dict[str, Array]:
+    """Arrays (L, ...) for the signals of L loops at the sampling times."""
+    loop, N = given.loop, len(given.times)
+    n, m = loop.truth.n, loop.truth.m
+    shapes = {"q": (n, N), "v": (n, N), "a": (n, N), "tau": (m, N)}
+    shapes |= {"z": (loop.controller.n_state, N)}
+    shapes |= {"supplied": (N,), "dissipated": (N,), "stored": (N,), "saturated": (m,)}
+    return {name: np.zeros((L, *shape), order="F") for name, shape in shapes.items()}
+
+
+def _ends(L: int) -> dict[str, Array]:
+    """Arrays (L,) for how runs end: status, the coordinate or function it is about, time."""
+    kinds = {"status": int, "index": int, "time": float}
+    return {name: np.zeros(L, dtype=kind) for name, kind in kinds.items()}
+
+
+def _arrays(
+    group: Sequence[InitialValueProblem], paths: Mapping[str, Path | None]
+) -> dict[str, Array]:
+    """Numbers that the driver reads, of all loops side by side; the caller keeps them alive."""
+    given, loops = group[0], [one.loop for one in group]
+    lowest, highest = zip(*(one.valid_range for one in loops), strict=True)
+    values = {
+        "limit": [one.torque_limit for one in loops],
+        "lowest": lowest,
+        "highest": highest,
+        "noise": [one.noise.ravel() for one in group],
+        **{
+            name: [one.start[k] for one in group]
+            for k, name in enumerate(("q0", "v0", "tau0", "z0"))
+        },
+        **{name: [numbers_of(one, name) for one in loops] for name in paths},
+    }
+    times = np.ascontiguousarray(given.times, dtype=float)
+    return {name: _beside(of_loops) for name, of_loops in values.items()} | {"sample_times": times}
+
+
+def _problem(
+    given: InitialValueProblem,
+    paths: Mapping[str, Path | None],
+    method: Integrator,
+    step: float | None,
+    arrays: Mapping[str, Array],
+) -> _Problem:
+    """Return what the driver is to integrate, with pointers into `arrays`."""
+    loop, events, sticking = given.loop, given.events, sticking_rows(given.loop)
+    functions = {
+        name: _function(path, name, arrays[name])
+        for name, path in paths.items()
+        if path is not None
+    }
+    read = ("sample_times", "limit", "lowest", "highest", "noise")
+    return _Problem(
+        method=method.number,
+        **_sizes(loop),
+        **functions,
+        **_settings(method, step, given.tolerance),
+        **_pointers({name: arrays[name] for name in read}),
+        held=int(loop.controller.sample_time is not None),
+        sample_time=loop.controller.sample_time or 0.0,
+        n_events=len(events),
+        events=(_Event * len(events))(*((e.time, e.kind, e.index, e.phase) for e in events)),
+        n_samples=len(given.times),
+        drives=(_int * loop.truth.m)(*loop.truth.drives),
+        sticking=(_int * len(sticking))(*sticking),
+    )
+
+
+def _pointers(arrays: Mapping[str, Array]) -> dict[str, Any]:
+    """Pointers to the numbers of arrays, which they do not keep alive."""
+    return {
+        name: values.ctypes.data_as(_doubles if values.dtype == float else ct.POINTER(_int))
+        for name, values in arrays.items()
+    }
 
 
 def _beside(values: Sequence[Array]) -> Array:

@@ -6,7 +6,7 @@ motions to infinity for a joint that sticks; sliding at the rate v it feels the 
 is negative, at v = v_S/sqrt(2) down to -sqrt(2/e) (F_s - F_c)/v_S. So the loop with viscous
 friction is judged with every damper from that slope to infinity. A joint that breaks away and
 gathers speed loses up to 0.638 (F_s - F_c)/v_S per rate, the steepest chord of F_s - g(v): if the
-loop with integral action is unstable with that negative damper, it hunts. A describing function
+loop with integral action is unstable with that negative damper, it may hunt. A describing function
 predicts, it proves nothing.
 
 The dampers at which a continuous loop crosses the axis are those of an exact eigenvalue problem. Of
@@ -121,7 +121,8 @@ class FrictionVerdict(Summary):
         joints at the reference; infinite where nothing else holds it, None with integral action.
     hunts
         Whether the loop has integral action and static friction so far above the Coulomb friction
-        that it sticks and breaks away again and again.
+        that it may stick and break away again and again. Without that it does not; with it a loop
+        may still come to rest, as a run shows.
     integral
         Whether the loop has integral action.
     creeps

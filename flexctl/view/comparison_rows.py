@@ -244,7 +244,7 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
         "sliding is unstable": (
             _Merit(_at("friction", _slides), optional=True),
             "stick-slip: friction falls with speed by more than the loop damps; hunting: integral "
-            "action breaks a joint away from its static friction again and again",
+            "action may break a joint away from its static friction again and again",
         ),
         "damping ratio while it holds all joints": (
             _Merit(_at("friction.held_damping_ratio"), "%", max, optional=True),

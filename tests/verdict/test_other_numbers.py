@@ -22,6 +22,10 @@ from tests.loops import multipliers, pole_distance
 OWN, TRUTH = (BasisChoice(kind="elements", order=order) for order in (1, 2))
 CHANGES = 8
 ROUND_OFF = 1e-13  # of a value itself
+FLAT = 1e-7  # of the frequency of a peak: rounding moves it by the root of what it does to the peak
+AT_PEAKS = ("disk_frequency", "sensitivity_frequency", "complementary_frequency")
+FOLLOWS_A_MODE = ("drives-cascade", "vertical-2r-cascade")
+NARROW = 0.01  # their notch is refused on arms whose modes change places along the motion
 LEFT_OUT = ("wall_seconds", "energy_residual", "cost", "steps", "poles")  # poles: by themselves
 
 
@@ -49,7 +53,8 @@ def test_a_verdict_at_random_numbers_is_that_of_the_arm_that_has_them(name):
     design, rng = load_design(name), np.random.default_rng(7)
     arm = load_model(design.model)
     keys = nonzero_numbers(arm)
-    x = pack_numbers(Numbers.of(arm, {}), keys) * rng.uniform(0.9, 1.1, len(keys))
+    spread = NARROW if name in FOLLOWS_A_MODE else 0.1
+    x = pack_numbers(Numbers.of(arm, {}), keys) * rng.uniform(1 - spread, 1 + spread, len(keys))
     loop = close_loop(design_controller(arm, design, OWN), arm, TRUTH)
 
     def at(x):
@@ -67,7 +72,8 @@ def test_a_verdict_at_random_numbers_is_that_of_the_arm_that_has_them(name):
     off = {}
     for key, value in expected.items():
         moved = max(abs(one.get(key, value) - found[key]) for one in bits)
-        allowed = 10 * moved + ROUND_OFF * abs(value)
+        round_off = FLAT if key.endswith(AT_PEAKS) else ROUND_OFF
+        allowed = 10 * moved + round_off * abs(value)
         if abs(found[key] - value) > allowed:
             off[key] = (value, found[key] - value, allowed)
     assert not off

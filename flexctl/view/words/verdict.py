@@ -414,7 +414,9 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
         "by more than the loop damps"
     ),
     "hunts": lambda _: (
-        "it hunts: integral action breaks a joint away from its static friction again and again"
+        "it may hunt: integral action can break a joint away from its static friction again and "
+        "again, as friction falls with speed by more than the loop damps; a long run shows whether "
+        "it does"
     ),
     "sticks": lambda facts: (
         f"friction may hold its tip up to {length(facts['offset'])} from its reference"
