@@ -217,9 +217,16 @@ def _run(
             time, index = float(ends["time"][k]), int(ends["index"][k])
             runs.append(_failure(one.loop, status, time, index, tolerance))
             continue
-        counts = {name: getattr(result, name) for name in ("steps", "rejected", "evaluations")}
         own = {name: np.asfortranarray(values[k]) for name, values in signals.items()}
-        runs.append(Run(**counts, integrator=words, **own))
+        runs.append(
+            Run(
+                steps=result.steps,
+                rejected=result.rejected,
+                evaluations=result.evaluations,
+                integrator=words,
+                **own,
+            )
+        )
     return runs
 
 
