@@ -40,9 +40,15 @@ from flexctl.verdict.performance import (
     run_times,
 )
 from flexctl.verdict.reasons import Reason, find_reasons, not_computed, unstable_orders
+from flexctl.verdict.sampling_rate import why_no_sampling_rate
 from flexctl.verdict.sensitivity_peaks import SensitivityPeaks
 from flexctl.verdict.stability import Stability
-from flexctl.verdict.stationary_noise import NoiseInputs, NoiseLevels, stationary_noise
+from flexctl.verdict.stationary_noise import (
+    NoiseInputs,
+    NoiseLevels,
+    states_noise,
+    stationary_noise,
+)
 
 __all__ = [
     "BASELINE",
@@ -91,8 +97,10 @@ __all__ = [
     "run_times",
     "sensor_margins",
     "stability_margins",
+    "states_noise",
     "stationary_noise",
     "unstable_orders",
     "why_it_failed",
+    "why_no_sampling_rate",
     "with_baseline",
 ]

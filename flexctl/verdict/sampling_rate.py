@@ -45,21 +45,8 @@ def sampling_rate_of(loop: ClosedLoop, final: LinearLoop) -> SamplingRate:
     Raises ComputationError where there is no law at another rate, or none at any rate.
     """
     controller = loop.controller
-    own_period = [k + 1 for k, one in enumerate(controller.design.instruments) if one.sample_time]
-    if controller.external and final.F.any():
-        raise ComputationError(
-            "a law with states of its own becomes another one where it is sampled at another rate"
-        )
-    if own_period:
-        raise ComputationError(
-            f"instruments[{own_period[0]}] has a sample_time of its own, of which the period of "
-            "the law must be a multiple"
-        )
-    observer = controller.design.observer
-    if observer and observer.gain is not None:
-        raise ComputationError(
-            "observer.gain is chosen, and the gain of another period is another one"
-        )
+    if why := why_no_sampling_rate(loop, final):
+        raise ComputationError(why)
     own = bool(controller.own_states)
     if controller.observer or (own and _changes_with_its_rate(controller)):
         stable = smallest_sampling_rate(final, law_at=remade(loop, final), anew=True)
@@ -72,6 +59,25 @@ def sampling_rate_of(loop: ClosedLoop, final: LinearLoop) -> SamplingRate:
             "sampled faster the loop is unstable: there is no rate from which on it is stable"
         )
     return _allowed(controller, stable)
+
+
+def why_no_sampling_rate(loop: ClosedLoop, final: LinearLoop) -> str | None:
+    """Say why a law cannot be sampled at another rate; None where it can."""
+    controller = loop.controller
+    own_period = [k + 1 for k, one in enumerate(controller.design.instruments) if one.sample_time]
+    if controller.external and final.F.any():
+        return (
+            "a law with states of its own becomes another one where it is sampled at another rate"
+        )
+    if own_period:
+        return (
+            f"instruments[{own_period[0]}] has a sample_time of its own, of which the period of "
+            "the law must be a multiple"
+        )
+    observer = controller.design.observer
+    if observer and observer.gain is not None:
+        return "observer.gain is chosen, and the gain of another period is another one"
+    return None
 
 
 def _changes_with_its_rate(controller: Controller) -> bool:

@@ -141,6 +141,15 @@ def noise_levels(loop: ClosedLoop, linear: LinearLoop) -> NoiseLevels | None:
     return NoiseLevels(tip_rms=tip_rms, torque_rms=_sizes(R), rounded=noise.rounded)
 
 
+def states_noise(loop: ClosedLoop) -> bool:
+    """Whether a design states noise, of its instruments or of what its observer expects."""
+    controller, choice = loop.controller, loop.controller.design.observer
+    stated = choice is not None and "noise" in choice.model_fields_set
+    readings = controller.fitted.readings if controller.fitted else ()
+    noisy = any(one.density or one.variance for one in readings)
+    return noisy or (controller.observer is not None and stated)
+
+
 def observer_noise(loop: ClosedLoop, linear: LinearLoop) -> NoiseInputs | None:
     """Noise that a design with an observer or with instruments states; None where it states none.
 

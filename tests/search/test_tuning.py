@@ -142,6 +142,44 @@ def test_a_gain_that_the_law_does_not_use_is_refused():
         )
 
 
+def test_noise_is_a_fact_until_it_is_named():
+    # the verdict's noise is that of the file: tuned by default, it would be tuned away
+    design = load_design("hub-lqg")
+    assert not [key for key in keys_of(design, []) if "noise" in key]
+    assert "observer.noise.encoder" in keys_of(design, ["observer"])
+
+
+def keys_of(design, free):
+    return [one.key for one in read_free(design, free, joints=1).numbers]
+
+
+@pytest.mark.parametrize(
+    ("design", "free", "minimise", "limit", "why"),
+    [
+        ("hub-lqg", ["observer.noise"], "noise.tip_rms", None, "the noise itself would change, as"),
+        ("hub-lqg", ["observer"], "effort.energy", "noise.torque_rms<=1", "would change"),
+        ("hub-pd", [], "noise.tip_rms", None, "the design states no noise"),
+        ("hub-pd", [], "effort.energy", "noise.tip_rms<=1", "the design states no noise"),
+        ("hub-pd", [], "friction.sticking_offset", None, "no joint of the arm has dry friction"),
+    ],
+)
+def test_metrics_that_the_verdict_cannot_have_are_refused(design, free, minimise, limit, why):
+    with pytest.raises(InputError) as error:
+        tune(ARM, design, free, minimise=minimise, subject_to=[limit] if limit else [], jobs=1)
+    assert why in str(error.value)
+    assert (limit or minimise).split("<")[0] in str(error.value)
+
+
+def test_a_limit_on_the_smallest_sampling_rate_is_refused_where_there_is_none():
+    arm, design = load_model("single-link-hub"), load_design("hub-lqg")
+    table = design.table()
+    table["observer"]["gain"] = design_controller(arm, design).observer.gain.tolist()
+    del table["observer"]["noise"]
+    design = build_file(Design, table, "chosen", None)
+    with pytest.raises(InputError, match=r"min_sampling_rate.*observer\.gain is chosen"):
+        tune(arm, design, subject_to=["margins.min_sampling_rate<=100"], jobs=1)
+
+
 # Requirements
 
 

@@ -16,6 +16,7 @@ from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.law_signals import LawSignals
 from flexctl.loop.linear import sampled_loop
 from flexctl.model.record import BasisChoice
+from flexctl.search.tuning.free_numbers import read_free
 from flexctl.search.tuning.refusals import check_metrics
 from flexctl.search.tuning.requirements import read_objective, read_requirement
 from flexctl.verdict import linear_poses_metrics, metrics, stability_margins
@@ -407,6 +408,12 @@ def assert_same(one, other):
         np.testing.assert_allclose(a, b, rtol=2e-6, err_msg=name)
 
 
+def check(loop, objective, limit):
+    """Ask as tuning does whether the verdict has these metrics."""
+    numbers = read_free(loop.controller.design, [], joints=1)
+    check_metrics(loop, read_objective(objective), [read_requirement(limit)], numbers)
+
+
 def test_a_law_of_the_state_has_none_and_tuning_says_so():
     loop = closed(single_link(), [0.0], [0.6])
     with pytest.raises(InputError, match="names no instruments: the law reads the state"):
@@ -414,7 +421,7 @@ def test_a_law_of_the_state_has_none_and_tuning_says_so():
     key = "margins.sensors.disk"
     assert linear_poses_metrics(loop, [key]) == {key: None}
     with pytest.raises(InputError, match=f"^subject_to: .* has, got {key} >= 0.5 .*no instruments"):
-        check_metrics(loop, read_objective("effort.energy"), [read_requirement(f"{key}>=0.5")])
+        check(loop, "effort.energy", f"{key}>=0.5")
 
 
 def test_metrics_are_those_of_the_worst_reading():
@@ -423,7 +430,7 @@ def test_metrics_are_those_of_the_worst_reading():
     known = {key: value for key, value in metrics(verdict).items() if ".sensors." in key}
     keys = list(known)
 
-    check_metrics(loop, read_objective(keys[-1]), [read_requirement(f"{keys[3]}>=0.5")])
+    check(loop, keys[-1], f"{keys[3]}>=0.5")
     assert linear_poses_metrics(loop, keys) == pytest.approx(known)
     assert known["margins.sensors.gain_db"] == found.gain_db.min()
     assert known["margins.sensors.disk"] == found.disk

@@ -20,8 +20,9 @@ Bounds = tuple[float, float] | str | None
 GAIN_RANGE = 20.0  # bounds of a gain, unless they are given: value/20 and 20 value
 WEIGHT_RANGE = 1e4  # of a weight or noise, of which only the ratios matter
 _BY_RATIO = ("weights", "noise")
-_DEFAULT = ("gains", "cascade", "second_loop", "fast_loop", "observer")  # free if none is told
-_TABLES = (*_DEFAULT, "options")
+# free if none is told: noise is a fact of the instruments and the arm until it is named
+_DEFAULT = ("gains", "cascade", "second_loop", "fast_loop", "observer.gain")
+_TABLES = ("gains", "cascade", "second_loop", "fast_loop", "observer", "options")
 _LISTED = re.compile(r"(filters|position_feedback)\[\d+\]\.\w+")  # keys of arrays of tables
 _ENTRY = re.compile(r"(?P<key>[\w.]+)\[(?P<places>[\d, ]+)\]")
 _NOT_TUNED = ("switch", "solver", "schedule", "start_error", "columns", "scaled", "modes")
@@ -132,8 +133,8 @@ def read_free(
     free
         Bounds by key, None for a range about the value in the file; or texts ``KEY`` and
         ``KEY=FROM:TO``. The key of a table stands for all numbers in it; ``KEY[2]`` is an entry of
-        an array, ``KEY[1 3]`` are two that stay equal. Empty: the gains, weights and noise of the
-        file that act.
+        an array, ``KEY[1 3]`` are two that stay equal. Empty: the gains and weights of the file
+        that act; noise is free where it is named alone.
     joints
         Number m of joints: a gain that is given once is that of all.
     untied

@@ -70,7 +70,7 @@ def read_problem(
     objective = read_objective(default_objective(loop) if minimise is None else minimise)
     limits = _default_limits(loop) if subject_to is None else subject_to
     requirements = tuple(map(read_requirement, limits))
-    check_metrics(loop, objective, requirements)
+    check_metrics(loop, objective, requirements, numbers)
     numbers = allowed_bounds(loop, numbers)
     problem = Problem(
         study=study,

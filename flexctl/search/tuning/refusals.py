@@ -12,7 +12,15 @@ from flexctl.loop import ClosedLoop
 from flexctl.model import Design
 from flexctl.search.tuning.free_numbers import FreeNumber, FreeNumbers
 from flexctl.search.tuning.requirements import OF_EIGENVALUES, SETTLING, Objective, Requirement
-from flexctl.verdict import MORE_IS_BETTER, NO_INSTRUMENTS, SENSORS, find_no_rest
+from flexctl.search.tuning.spectra import linear_loop
+from flexctl.verdict import (
+    MORE_IS_BETTER,
+    NO_INSTRUMENTS,
+    SENSORS,
+    find_no_rest,
+    states_noise,
+    why_no_sampling_rate,
+)
 
 _BISECTIONS = 12  # of a default bound: within 0.1 % of what is allowed
 _NO_LIMIT_OF = ("stability.stable",)  # the loop is to be stable in any case
@@ -43,18 +51,21 @@ def default_objective(loop: ClosedLoop) -> str:
 
 
 def check_metrics(
-    loop: ClosedLoop, objective: Objective, requirements: Iterable[Requirement]
+    loop: ClosedLoop,
+    objective: Objective,
+    requirements: Iterable[Requirement],
+    numbers: FreeNumbers,
 ) -> None:
-    """Refuse metrics that the verdict on a loop has not.
+    """Refuse metrics that the verdict on a loop has not, or that free numbers would redefine.
 
     Raises InputError with the metric and the reason.
     """
     for key in objective.keys:
-        _refuse("minimise", key, _why_missing(loop, key))
+        _refuse("minimise", key, _why_missing(loop, key, numbers))
     for one in requirements:
         if one.key in _NO_LIMIT_OF:
             raise InputError(f"subject_to: expected a metric of numbers, got {one.key}")
-        why = _why_missing(loop, one.key)
+        why = _why_missing(loop, one.key, numbers)
         if not one.limit.least and _is_margin(one.key):
             expected = f"{one.key} >= NUMBER, as more of it is better"
             raise InputError(f"subject_to: expected {expected}, got {one}")
@@ -137,7 +148,7 @@ def _refuse(argument: str, got: str, why: str | None) -> None:
         raise InputError(f"{argument}: expected a metric that the verdict has, got {got} ({why})")
 
 
-def _why_missing(loop: ClosedLoop, key: str) -> str | None:
+def _why_missing(loop: ClosedLoop, key: str, numbers: FreeNumbers) -> str | None:
     """Say why no verdict on a loop has a metric; None where it may have it."""
     if key.startswith("residual."):
         return find_no_rest(loop.controller)
@@ -145,4 +156,21 @@ def _why_missing(loop: ClosedLoop, key: str) -> str | None:
         return "the arm is rigid"
     if key.startswith(SENSORS) and not loop.controller.reads_instruments:
         return NO_INSTRUMENTS
+    if key.startswith("noise."):
+        return _why_no_noise(loop, numbers)
+    if key.startswith("friction.") and not (loop.truth.friction and loop.truth.arm.dry_joints):
+        return "no joint of the arm has dry friction"
+    if key == "margins.min_sampling_rate":
+        try:
+            return why_no_sampling_rate(loop, linear_loop(loop, None))
+        except ComputationError:
+            return None
     return None
+
+
+def _why_no_noise(loop: ClosedLoop, numbers: FreeNumbers) -> str | None:
+    """Say why the rms under the stated noise is no measure of a design; None where it is one."""
+    if not states_noise(loop):
+        return "the design states no noise"
+    free = [one.name for one in numbers.numbers if one.key.startswith("observer.noise.")]
+    return f"the noise itself would change, as {free[0]} is free" if free else None

@@ -52,7 +52,7 @@ def tune(
     free
         Bounds by key of the numbers that may change, or their keys; see `read_free`. By default, as
         of `minimise`, `subject_to`, `over`, `quantile` and `untied`, what the design's table `tune`
-        has; without it all its gains, weights and noise.
+        has; without it all its gains and weights.
     minimise
         A metric, a weighted sum, or several of which the greatest counts; see `read_objective`. By
         default the settling time.

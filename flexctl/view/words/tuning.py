@@ -13,7 +13,7 @@ from flexctl.view.words.margins import certificate_words
 from flexctl.view.words.metrics import metric_name, metric_value, units_for
 from flexctl.view.words.numbers import figure, listed, percent
 from flexctl.view.words.sweep import shape_sentences
-from flexctl.view.words.verdict import rings_words
+from flexctl.view.words.verdict import rings_words, warnings_of
 
 _NEAR = 0.01  # of a limit: a value so close to it is held there by it
 _SETTLING = "residual.settling_time"
@@ -25,10 +25,26 @@ _WORTH_KNOWING = (
     "residual.tip_error_max",
     "stability.min_damping_ratio",
     "stability.spectral_abscissa",
+    "margins.gain_db",
+    "margins.phase_deg",
     "margins.disk",
+    "margins.common_delay_seconds",
+    "margins.min_sampling_rate",
+    "margins.sensors.disk",
     "stiffness.exact.path_alpha_upper",
+    "noise.tip_rms",
+    "noise.torque_rms",
+    "effort.peak",
+    "effort.energy",
     "friction.sticking_offset",
 )
+_AMPLE = {
+    "margins.gain_db": 12.0,
+    "margins.phase_deg": 60.0,
+    "margins.disk": 1.0,
+    "margins.sensors.disk": 1.0,
+    "stiffness.exact.path_alpha_upper": 1.0,
+}  # as much of a margin is no loss, however much there was before
 
 
 def tuning_words(tuning: Tuning) -> str:
@@ -42,6 +58,8 @@ def tuning_sentences(tuning: Tuning) -> Iterator[str]:
     yield from _limits(tuning)
     yield from _unstable_along(tuning)
     yield from _worse(tuning)
+    yield from _warned(tuning)
+    yield from _of_its_own_noise(tuning)
     yield from _at_bounds(tuning)
     yield from _searched(tuning)
     if tuning.unseen:
@@ -285,7 +303,8 @@ def _worse(tuning: Tuning) -> Iterator[str]:
     lost = []
     for key in _WORTH_KNOWING:
         was, now = tuning.worst_before[key], tuning.worst_after[key]
-        if key not in asked and _clearly_worse(key, was, now):
+        own_noise = key.startswith("noise.") and _noise_is_free(tuning)
+        if key not in asked and not own_noise and _clearly_worse(key, was, now):
             lost.append(
                 f"{metric_name(key)} {_now(key, now, units)} (was {metric_value(key, was, units)})"
             )
@@ -293,7 +312,28 @@ def _worse(tuning: Tuning) -> Iterator[str]:
         yield f"Worse than before: {listed(lost)}."
 
 
+def _warned(tuning: Tuning) -> Iterator[str]:
+    """Say what speaks against the tuned design, as its own verdict does."""
+    if tuning.improved and (warnings := warnings_of(tuning.after)):
+        yield f"Warning: {'; '.join(warnings)}."
+
+
+def _of_its_own_noise(tuning: Tuning) -> Iterator[str]:
+    """Say that a verdict takes the noise that was tuned for that of the arm."""
+    if tuning.improved and tuning.after.noise and _noise_is_free(tuning):
+        yield (
+            "The noise of the observer was tuned, and each verdict takes that of its own file: "
+            "their noise of tip and torque cannot be compared."
+        )
+
+
+def _noise_is_free(tuning: Tuning) -> bool:
+    return any(one.key.startswith("observer.noise.") for one in tuning.free)
+
+
 def _clearly_worse(key: str, was: float, now: float) -> bool:
+    if key in _AMPLE and now >= _AMPLE[key]:
+        return False
     change = was - now if key in MORE_IS_BETTER else now - was
     lost = np.isfinite(was) and np.isnan(now)
     return bool(lost or change == np.inf or change > max(_CLEARLY * abs(was), _NOTHING))

@@ -7,8 +7,10 @@ import pytest
 
 import flexctl
 from flexctl.model import load_design
+from flexctl.search.tuning.free_numbers import read_free
 from flexctl.search.tuning.record import Constraint, Tuning
 from flexctl.search.tuning.requirements import read_objective, read_requirement
+from flexctl.verdict import NoiseLevels
 from tests.verdict_record import evaluation
 from tests.view.words.test_friction import sticks
 
@@ -17,8 +19,17 @@ FIGURES = {
     "residual.tip_error_max": 2e-3,
     "stability.min_damping_ratio": 0.1,
     "stability.spectral_abscissa": -1.0,
+    "margins.gain_db": 8.0,
+    "margins.phase_deg": 45.0,
     "margins.disk": 0.8,
+    "margins.common_delay_seconds": 5e-3,
+    "margins.min_sampling_rate": 50.0,
+    "margins.sensors.disk": np.nan,
     "stiffness.exact.path_alpha_upper": 0.3,
+    "noise.tip_rms": np.nan,
+    "noise.torque_rms": np.nan,
+    "effort.peak": 2.0,
+    "effort.energy": 3.0,
     "friction.sticking_offset": np.nan,
 }
 
@@ -98,6 +109,10 @@ def test_well_damped_ringing_is_not_worth_a_word(tuned):
         ("stability.min_damping_ratio", 0.5, 0.02, "smallest damping ratio 2 % (was 50 %)"),
         ("stiffness.exact.path_alpha_upper", np.inf, 0.2, "20 % (was no limit)"),
         ("residual.tip_error_max", 1e-3, np.nan, "motion none (was 1 mm)"),
+        ("margins.common_delay_seconds", 8e-3, 2e-3, "2 ms (was 8 ms)"),
+        ("margins.sensors.disk", 0.208, 0.0083, "0.0083 (was 0.208)"),
+        ("margins.gain_db", np.inf, 7.0, "gain margin 7 dB (was no limit)"),
+        ("noise.tip_rms", 1e-4, 3e-4, "rms tip motion by noise 0.3 mm (was 0.1 mm)"),
     ],
 )
 def test_what_got_clearly_worse_is_said(tuned, key, was, now, words):
@@ -112,6 +127,7 @@ def test_what_got_clearly_worse_is_said(tuned, key, was, now, words):
         ("margins.disk", 0.6, 1.26),
         ("margins.disk", 1.0, 0.95),  # less than a tenth
         ("friction.sticking_offset", 0.0, 1e-15),  # rounding
+        ("margins.gain_db", np.inf, 14.0),  # ample, whatever it was
         ("residual.settling_time", np.inf, 0.9),
         ("residual.settling_time", np.inf, np.inf),
         ("residual.settling_time", np.nan, np.nan),
@@ -120,6 +136,24 @@ def test_what_got_clearly_worse_is_said(tuned, key, was, now, words):
 )
 def test_what_is_better_or_about_the_same_is_not(tuned, key, was, now):
     assert "Worse than before" not in flexctl.explain(with_figures(tuned, key, was, now))
+
+
+def test_what_speaks_against_the_tuned_design_is_said_as_compare_says_it(tuned):
+    thin = replace(tuned.after.margins, disk=0.1)
+    said = flexctl.explain(replace(tuned, after=replace(tuned.after, margins=thin)))
+    assert "Warning: " in said
+    assert "its margins are thin (disk 0.1)" in said
+
+
+def test_verdicts_under_tuned_noise_are_not_compared(tuned):
+    noise = NoiseLevels(tip_rms=1e-3, torque_rms=np.ones(1))
+    free = read_free(load_design("hub-lqg"), ["observer.noise.tip"], joints=1).numbers
+    worse = with_figures(tuned, "noise.tip_rms", 1e-4, 1e-3)
+    values = {one.name: (one.start, 2 * one.start) for one in free}
+    after = replace(tuned.after, noise=noise)
+    said = flexctl.explain(replace(worse, free=free, values=values, after=after))
+    assert "The noise of the observer was tuned" in said
+    assert "Worse than before" not in said
 
 
 def test_a_limit_has_its_own_sentence(tuned):
