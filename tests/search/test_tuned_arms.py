@@ -17,7 +17,9 @@ from flexctl.model import BasisChoice, apply_settings
 from flexctl.search.samples import Variation, read_variation
 from flexctl.search.tuning import rounds
 from flexctl.search.tuning.arms import ArmSet
-from flexctl.search.tuning.verification import verdict_on
+from flexctl.search.tuning.reading import read_problem
+from flexctl.search.tuning.rounds import _constraint, _Judged
+from flexctl.search.tuning.verification import Verified, verdict_on
 from flexctl.verdict import linear_metrics
 from tests.model.test_tune_table import with_tune
 
@@ -218,3 +220,31 @@ def test_each_place_is_judged_once_on_each_arm(monkeypatch):
 
     assert len(judged) > 6
     assert len(judged) == len(set(judged))
+
+
+@pytest.mark.parametrize("times", [(1.2, 1.7, 1.925), (1.2, 1.925, 1.7), (1.7, 1.925, np.nan)])
+def test_a_broken_limit_is_told_where_its_value_is_worst(times):
+    # violations are of the error after the limit: the largest need not be that of the latest arm
+    problem = read_problem(
+        load_model("single-link-hub"),
+        load_design("hub-pd"),
+        [],
+        subject_to=["residual.settling_time<=1.5"],
+    )
+    beyond = (0.0, 2.0, 0.5)
+    arms = tuple(
+        Verified(
+            arm={"payload.mass": x} if x else {},
+            metrics={"residual.settling_time": time},
+            failed=None,
+            violations=(violation,),
+            lost=((),),
+            objective=time,
+        )
+        for x, time, violation in zip((0.0, 0.5, 1.5), times, beyond, strict=True)
+    )
+    judged = _Judged(u=np.zeros(2), arms=arms)
+    told = _constraint(0, problem, judged, judged)
+
+    assert told.violation == 2.0
+    np.testing.assert_equal(told.value, max(times[1:]) if np.isfinite(times[2]) else np.nan)

@@ -425,7 +425,8 @@ def _constraint(k: int, problem: Problem, first: _Judged, best: _Judged) -> Cons
         own = judged.counted[:1] if one.nominal else judged.counted
         values = [worst(one.key, arm.metrics) for arm in own]
         violations = np.array([arm.violations[k] for arm in own])
-        return values[int(np.lexsort((_badness(one, values), violations))[-1])]
+        bad = np.nan_to_num(_badness(one, values), nan=np.inf, posinf=np.inf, neginf=-np.inf)
+        return values[int(np.lexsort((violations, bad, violations > _KEPT))[-1])]
 
     met = all(arm.violations[k] <= _KEPT and not arm.failed for arm in best.counted)
     return Constraint(
