@@ -19,6 +19,7 @@ from flexctl.verdict.loop_responses import (
     frequency_response,
     responses_of,
 )
+from flexctl.verdict.margin_pieces import IN_PIECES, margin_pieces
 from flexctl.verdict.margins import NO_LIMIT_DB, StabilityMargins, stability_margins
 from flexctl.verdict.margins_at_sensors import NO_INSTRUMENTS, SensorMargins, sensor_margins
 from flexctl.verdict.named_metrics import (
@@ -52,6 +53,7 @@ from flexctl.verdict.stationary_noise import (
 
 __all__ = [
     "BASELINE",
+    "IN_PIECES",
     "LINEAR",
     "MORE_IS_BETTER",
     "NO_INSTRUMENTS",
@@ -88,6 +90,7 @@ __all__ = [
     "judge_residual",
     "linear_metrics",
     "linear_poses_metrics",
+    "margin_pieces",
     "metrics",
     "no_controller",
     "not_computed",

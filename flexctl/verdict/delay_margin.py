@@ -19,7 +19,7 @@ sample before, which depends on the torques that act until then: see `break_at_r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,6 +61,30 @@ def sampled_delay(loop: LinearLoop, channels: Sequence[int]) -> float:
     if not loop.K[list(channels)].any():
         return np.inf
     return _first_loss(_of_torques(loop, channels), _per_sample(loop, loop.K[list(channels)]))
+
+
+def delay_crossings(
+    loop: LinearLoop, channels: Sequence[int], moved: Sequence[tuple[LinearLoop, float]]
+) -> Iterator[tuple[float, Array]]:
+    """Yield the delay margin [s] of a sampled loop, and its derivatives (n,).
+
+    None without a limit. `moved` are loops in which one number each is changed, and the changes:
+    with 1 + mu(theta, t; u) = 0 for an eigenvalue mu of the loop gain, angle and delay move by
+    -J^-1 d mu/du.
+    """
+    margin = sampled_delay(loop, channels)
+    if not np.isfinite(margin):
+        return
+    family, T = _of_torques(loop, channels), loop.sample_time or 0.0
+    t = family.least + margin / T
+    z = np.linalg.eigvals(family.step(t)).astype(complex)
+    theta = float(np.abs(np.angle(z[np.abs(z).argmax()])))
+    here, J = family.distance(theta, t), _jacobian(family, theta, t)
+    slopes = []
+    for one, step in moved:
+        change = (_of_torques(one, channels).distance(theta, t) - here) / step
+        slopes.append(-T * np.linalg.solve(J, [change.real, change.imag])[1])
+    yield margin, np.array(slopes)
 
 
 def reading_delay(loop: LinearLoop, j: int) -> float:
@@ -243,9 +267,7 @@ def _newton(family: _Family, theta: float, t: float) -> float | None:
         if abs(f) > before:
             return None
         before = abs(f)
-        by_angle = (family.distance(theta + _STEP, t) - f) / _STEP
-        by_delay = (family.distance(theta, t + _STEP) - f) / _STEP
-        J = np.array([[by_angle.real, by_delay.real], [by_angle.imag, by_delay.imag]])
+        J = _jacobian(family, theta, t)
         if not np.isfinite(J).all() or np.linalg.cond(J) > 1 / np.finfo(float).eps:
             return None
         step = np.linalg.solve(J, [f.real, f.imag])
@@ -253,6 +275,14 @@ def _newton(family: _Family, theta: float, t: float) -> float | None:
         if t < 0 or not 0 < theta < np.pi + 0.1:
             return None
     return None
+
+
+def _jacobian(family: _Family, theta: float, t: float) -> Array:
+    """Derivatives (2, 2) of the parts of `distance` by the angle [rad] and the delay [samples]."""
+    f = family.distance(theta, t)
+    by_angle = (family.distance(theta + _STEP, t) - f) / _STEP
+    by_delay = (family.distance(theta, t + _STEP) - f) / _STEP
+    return np.array([[by_angle.real, by_delay.real], [by_angle.imag, by_delay.imag]])
 
 
 def _earlier(family: _Family, first: float, points: float) -> float:

@@ -15,6 +15,7 @@ import scipy.linalg
 import slycot
 
 from flexctl.checks import Array, ComplexArray
+from flexctl.robustness import Response
 from flexctl.verdict.broken_loop import BrokenLoop
 from flexctl.verdict.largest_gain import largest_gain, scaled
 from flexctl.verdict.sensitivity_peaks import channels, first_frequencies, frequency_of
@@ -36,10 +37,21 @@ def disk_margin(cut: BrokenLoop, own: Sequence[int] | None = None) -> tuple[floa
     whole = cut.response if own is None else channels(cut.response, np.array(own))
     middle = replace(whole, D=whole.D + np.eye(len(whole.D)) / 2)
     w = first_frequencies(cut)
-    _, parts = _balanced(np.abs(middle(w)).max(axis=0))
+    parts = _acting_on_each_other(middle, w)
     found = [largest_gain(channels(middle, k), w, "disk margin", best_scaling) for k in parts]
     mu, at = max(found)
     return 1 / mu, frequency_of(cut, at, w)
+
+
+def uncoupled_channels(cut: BrokenLoop, shift: float) -> list[Array]:
+    """Sets of channels that act on each other both ways, of S - I + shift."""
+    whole = cut.response
+    shifted = replace(whole, D=whole.D + shift * np.eye(len(whole.D)))
+    return _acting_on_each_other(shifted, first_frequencies(cut))
+
+
+def _acting_on_each_other(Z: Response, w: Array) -> list[Array]:
+    return _balanced(np.abs(Z(w)).max(axis=0))[1]
 
 
 def _balanced(size: Array) -> tuple[Array, list[Array]]:

@@ -22,6 +22,7 @@ from flexctl.robustness import Response
 from flexctl.verdict.broken_loop import NEAR_AXIS
 
 _EXACT = 1e-6  # relative: no frequency has a norm that exceeds the largest one found by more
+_OTHERS = 5  # local maxima beside the largest one
 _SCALINGS = 200  # after which the search ends without an answer; a few are usual
 
 Band = tuple[float, float]
@@ -73,6 +74,28 @@ def largest_gain(
         f"{name}: expected bounds that exclude all frequencies, got {len(left)} bands left, "
         f"the first from {left[0][0]:.6g} to {left[0][1]:.6g} rad/s"
     )
+
+
+def local_peaks(
+    Z: Response, w: Array, best: tuple[float, float], share: float, scaling_of: Scaling = unscaled
+) -> list[tuple[float, float]]:
+    """Return the largest gain `best` and a few other local maxima of at least a share of it.
+
+    The others are found from the ascending frequencies w (K,), and points between them.
+    """
+    finite = w[np.isfinite(w)]
+    between = np.sqrt(np.maximum(finite[:-1], finite[1:] / 4) * finite[1:])
+    every = np.unique(np.concatenate([w, between]))
+    gains = np.array([scaled_gain(one, scaling_of) for one in Z(every)])
+    inside = np.flatnonzero((gains[1:-1] >= gains[:-2]) & (gains[1:-1] >= gains[2:])) + 1
+    high = inside[gains[inside] >= share * best[0]]
+    found = [best]
+    for k in high[np.argsort(-gains[high])][:_OTHERS].tolist():
+        band = float(every[k - 1]), float(every[k + 1])
+        if band[0] < best[1] < band[1]:
+            continue
+        found.append(_peak(Z, (float(gains[k]), float(every[k])), band, scaling_of))
+    return found
 
 
 def _best(Z: Response, w: Array, scaling_of: Scaling) -> tuple[float, float]:

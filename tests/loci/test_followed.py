@@ -17,12 +17,13 @@ def _designs():
     return [one for one in designs if not one.open_loop and one.name not in _ENDLESS]
 
 
-def _assert_agreement(*loop, **how):
-    followed, proven = (eigenvalue_loci(*loop, proven=way, **how) for way in (False, True))
+def _assert_agreement(arm, design, **how):
+    followed, proven = (eigenvalue_loci(arm, design, proven=way, **how) for way in (False, True))
     assert not proven.loci.unproven
-    assert_same(followed.loci, proven.loci)
+    period = load_design(design).loop.sample_time or None
+    assert_same(followed.loci, proven.loci, period)
     if proven.frozen is not None:
-        assert_same(followed.frozen, proven.frozen)
+        assert_same(followed.frozen, proven.frozen, period)
 
 
 @pytest.mark.parametrize("design", _designs(), ids=lambda one: one.name)

@@ -43,6 +43,8 @@ LINEAR = {
     "margin": (HUB, "margins.phase_deg", ("stability.spectral_abscissa<=-1.5", MARGINS[0]), {}),
     "sampled": (HUB, ABSCISSA, MARGINS, SAMPLED),
     "gravity": (VERTICAL, ABSCISSA, MARGINS, {}),
+    "disk": (VERTICAL, ABSCISSA, ("margins.disk>=1.3", "margins.common_delay_seconds>=8e-3"), {}),
+    "late": (VERTICAL, "margins.common_delay_seconds", ("stability.spectral_abscissa<=-1",), {}),
     "stiffness": (RRP, ABSCISSA, (*MARGINS, *PATH), {}),
 }
 RUNS = {
@@ -119,6 +121,8 @@ class Case:
                 known |= {
                     "margins.gain_db": margins.gain_db,
                     "margins.phase_deg": margins.phase_deg,
+                    "margins.disk": margins.disk,
+                    "margins.common_delay_seconds": margins.common_delay_seconds,
                 }
             if rest := [key for key in keys if key not in known and not key.startswith(OF_RUNS)]:
                 known |= linear_poses_metrics(loop, rest)

@@ -67,6 +67,12 @@ class Point:
         top = p.gradients[int(p.values.argmax())]
         return all(bool(np.isfinite(part).all()) for part in (*numbers, top))
 
+    @property
+    def rank(self) -> tuple[float, float]:
+        """Less is better: violation, with half the clearance for rounding errors; objective."""
+        worst = float(self.given.constraints.max(initial=-np.inf)) + self.clearance / 2
+        return max(worst, 0.0), self.given.objective
+
     def merit(self, penalty: float) -> float:
         """Objective + penalty * violation; infinite where there are none."""
         if not self.finite:
@@ -144,9 +150,7 @@ class Evaluations:
 
     def _keep(self, point: Point) -> None:
         """Keep the point if it is the best by violation, then objective; tell the callback."""
-        rank = (point.given.violation, point.given.objective)
-        known = self.best
-        better = known is None or rank < (known.given.violation, known.given.objective)
+        better = self.best is None or point.rank < self.best.rank
         if better and point.exists:
             self.best = point
             self.history.append(self.progress())
@@ -155,7 +159,8 @@ class Evaluations:
         if self.callback is not None and self.callback(self.progress()):
             self.status = "stopped"
             raise Ended
-        if rank[0] <= 0 and rank[1] <= self.target and point.exists:
+        given = point.given
+        if given.violation <= 0 and given.objective <= self.target and point.exists:
             self.status = "target"
             raise Ended
 

@@ -13,7 +13,7 @@ from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.loop import ClosedLoop, LinearLoop
 from flexctl.search.tuning.goals import Goals
 from flexctl.search.tuning.loops_of_arms import LostError, arm_loops, loop_at
-from flexctl.search.tuning.requirements import SETTLING, Requirement, worst
+from flexctl.search.tuning.requirements import SETTLING, Requirement, entries, sign
 from flexctl.search.tuning.runs import PEAKED, Peaks
 from flexctl.search.tuning.spectra import (
     Case,
@@ -23,7 +23,16 @@ from flexctl.search.tuning.spectra import (
     spectral_pieces,
 )
 from flexctl.simulation import AUTO, INTEGRATORS, Tolerance, Trajectory, simulate
-from flexctl.verdict import OF_RUNS, Metric, linear_poses_metrics, run_metrics, run_times
+from flexctl.verdict import (
+    IN_PIECES,
+    MORE_IS_BETTER,
+    OF_RUNS,
+    Metric,
+    linear_poses_metrics,
+    margin_pieces,
+    run_metrics,
+    run_times,
+)
 
 STEP = 2e-5  # of the scales, over which matrices and runs are compared
 _TOLERANCE = Tolerance.of(1e-7)  # of runs: derivatives are then accurate to 1e-3
@@ -180,13 +189,24 @@ class Point:
             return self._spectral(problem.of_eigenvalues)
         values, slopes = [], []
         for arm in self.arms(nominal=own.nominal):
-            if problem.settles:
+            if own.metric in IN_PIECES:
+                parts = [self._least_margin(arm, own.metric)]
+            elif problem.settles:
                 parts = [self._peaks(arm, Peaks(key=SETTLING, after=problem.aim or 0.0), 1.0)]
             else:
                 parts = [self._sum(arm, one) for one in own.sums]
             values += [part[0] for part in parts]
             slopes += [part[1] for part in parts]
         return np.concatenate(values), np.vstack(slopes)
+
+    def _least_margin(self, arm: int, key: str) -> tuple[Array, Array]:
+        """Pieces of an objective that is one margin."""
+        (weight,) = self.problem.objective.sums[0].values()
+        side = weight * sign(key) / self.problem.scale
+        values, slopes = self._margin(key, arm)
+        if not len(values):  # nothing limits it
+            return np.array([-_BEST]), np.zeros((1, len(self.neighbours)))
+        return side * values, side * slopes
 
     def _sum(self, arm: int, weights: Mapping[str, float]) -> tuple[Array, Array]:
         """Pieces of a weighted sum: every peak of its first metric that has some, and the rest."""
@@ -228,18 +248,32 @@ class Point:
         if peaked and value > 0:
             values, slopes = self._peaks(arm, Peaks(key=one.key), value)
             return values - 1.0, slopes
+        side = -1.0 if one.limit.least else 1.0
+        if one.key in IN_PIECES and one.limit.least == (one.key in MORE_IS_BETTER):
+            values, slopes = self._margin(one.key, arm)
+            if not len(values):  # nothing limits it
+                return np.array([_NO_LIMIT]), np.zeros((1, len(self.neighbours)))
+            return side * (values - value) / one.size, side * slopes / one.size
         return self._differences(lambda at: self._excess(at, one, arm))
+
+    def _margin(self, key: str, arm: int) -> tuple[Array, Array]:
+        """Return the pieces of a margin (k,) and their derivatives (k, n)."""
+        case = Case(arm=arm)
+        try:
+            here = self.linear(case)
+            moved = [(there.linear(case), step) for there, step in self.neighbours]
+            return margin_pieces(key, here, moved)
+        except RunFailed as error:
+            raise LostError(str(error)) from error
 
     @staticmethod
     def _excess(at: Point, one: Requirement, arm: int) -> Array:
-        value = worst(one.key, at.metrics(arm, [one.key]))
-        if np.isnan(value):
+        values = entries(one.key, at.metrics(arm, [one.key]))
+        if np.isnan(values).any():
             raise LostError(f"{one.key}: not computed")
-        if np.isinf(value):
-            held = bool(one.limit.holds(np.array(value)))
-            return np.array([_NO_LIMIT if held else np.inf])
-        excess = (value - one.limit.value) * (-1.0 if one.limit.least else 1.0)
-        return np.array([excess / max(abs(one.limit.value), 1e-3)])
+        side = -1.0 if one.limit.least else 1.0
+        excess = side * (values - one.limit.value) / one.size
+        return np.where(excess == -np.inf, _NO_LIMIT, excess)
 
     def _torque_limits(self, arm: int) -> tuple[Array, Array]:
         """Peaks of the torques relative to their limits, and the share of time at them."""

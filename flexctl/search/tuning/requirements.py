@@ -75,7 +75,12 @@ class Requirement:
             return 0.0
         if not np.isfinite(value):
             return np.inf
-        return abs(value - self.limit.value) / max(abs(self.limit.value), _LEAST)
+        return abs(value - self.limit.value) / self.size
+
+    @property
+    def size(self) -> float:
+        """What violations are relative to: the limit, of a limit 0 a small number."""
+        return abs(self.limit.value) or _SIZE_OF_ZERO
 
 
 def is_spectral(one: Requirement) -> bool:
@@ -85,7 +90,7 @@ def is_spectral(one: Requirement) -> bool:
     return one.key in _MARGINS and one.limit.least != one.key.endswith("alpha_lower")
 
 
-_LEAST = 1e-3  # size of a limit, relative to which a violation is told
+_SIZE_OF_ZERO = 1e-3  # in the unit of the metric
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,14 +154,19 @@ def sign(key: str) -> float:
     return -1.0 if key in MORE_IS_BETTER else 1.0
 
 
-def worst(key: str, metrics: Mapping[str, Metric]) -> float:
-    """Return a metric, of several joints the worst; NaN where there is none."""
+def entries(key: str, metrics: Mapping[str, Metric]) -> Array:
+    """Return a metric, of every joint or once (k,); NaN where there is none."""
     value = metrics.get(key)
     if value is None:
-        return np.nan
+        return np.array([np.nan])
     if isinstance(value, str):  # "marginal"
-        return 0.5
-    numbers: Array = np.atleast_1d(np.asarray(value, dtype=float))
+        return np.array([0.5])
+    return np.atleast_1d(np.asarray(value, dtype=float))
+
+
+def worst(key: str, metrics: Mapping[str, Metric]) -> float:
+    """Return a metric, of several joints the worst; NaN where there is none."""
+    numbers = entries(key, metrics)
     return float(numbers.min() if key in MORE_IS_BETTER else numbers.max())
 
 
