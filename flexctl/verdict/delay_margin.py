@@ -278,7 +278,7 @@ def _newton(family: _Family, theta: float, t: float) -> float | None:
 
 
 def _jacobian(family: _Family, theta: float, t: float) -> Array:
-    """Derivatives (2, 2) of the parts of `distance` by the angle [rad] and the delay [samples]."""
+    """Differentiate the parts of `distance` by the angle [rad] and the delay [samples], (2, 2)."""
     f = family.distance(theta, t)
     by_angle = (family.distance(theta + _STEP, t) - f) / _STEP
     by_delay = (family.distance(theta, t + _STEP) - f) / _STEP

@@ -44,7 +44,7 @@ def disk_margin(cut: BrokenLoop, own: Sequence[int] | None = None) -> tuple[floa
 
 
 def uncoupled_channels(cut: BrokenLoop, shift: float) -> list[Array]:
-    """Sets of channels that act on each other both ways, of S - I + shift."""
+    """Return sets of channels that act on each other both ways, of S - I + shift."""
     whole = cut.response
     shifted = replace(whole, D=whole.D + shift * np.eye(len(whole.D)))
     return _acting_on_each_other(shifted, first_frequencies(cut))

@@ -128,7 +128,7 @@ def _gain_of(cut: BrokenLoop, own: Array, shift: float) -> Response:
 
 
 def _slopes(Z: ComplexArray, d: Array, changes: Sequence[ComplexArray]) -> Array:
-    """Derivatives (n,) of the norm of d Z d^-1, Z (m, m) changing by `changes`."""
+    """Differentiate the norm of d Z d^-1 by n numbers that change Z (m, m) by `changes`, (n,)."""
     y, sizes, xh = np.linalg.svd(scaled(Z, d))
     x = xh.conj().T
     count = 2 if len(sizes) > 1 and sizes[1] >= (1 - _EQUAL) * sizes[0] else 1
@@ -183,7 +183,7 @@ def _slope_of_delay(
     crossing: tuple[float, float],
     moved: Sequence[tuple[LinearLoop, float]],
 ) -> Array:
-    """Derivatives (n,) of the delay t [s] at which a continuous loop has the eigenvalue jw."""
+    """Differentiate the delay t [s] at which a continuous loop has the eigenvalue jw, (n,)."""
     t, w = crossing
 
     def late(one: BrokenLoop) -> ComplexArray:

@@ -3,7 +3,6 @@
 import numpy as np
 import scipy.optimize
 
-
 _GONE = 1e-8  # multiplier below which zeros that rounding has split are not told apart
 
 

@@ -11,7 +11,7 @@ from flexctl.model import BasisChoice, Design, apply_settings, build_file
 from flexctl.search.tuning import requirements as asked
 from flexctl.search.tuning.free_numbers import read_free
 from flexctl.search.tuning.reading import read_problem
-from flexctl.search.tuning.spectra import Case, SpectralLimit, spectral_pieces
+from flexctl.search.tuning.spectra import Case, ClosedMatrix, SpectralLimit, spectral_pieces
 from flexctl.search.tuning.verification import watched_over, with_cases
 from flexctl.verdict import metrics, unstable_orders
 from tests.arms import rigid_link, single_link
@@ -268,7 +268,7 @@ def test_what_is_above_a_limit_is_smooth_where_eigenvalues_meet():
     change = np.random.default_rng(0).standard_normal((4, 4))
     change[3], change[:, 3] = 0, 0  # of the three alone
     excess = SpectralLimit(kind="excess", limit=-2.0, scale=0.5, cases=(Case(),))
-    values, slopes = spectral_pieces(excess, [(A, None)], [[change]])
+    values, slopes = spectral_pieces(excess, [ClosedMatrix(A=A)], [[change]])
 
     assert values == pytest.approx(3 * (2.0 - 1.0) / 0.5, rel=1e-9)
     assert slopes == pytest.approx(np.trace(change) / 0.5, rel=1e-6)
@@ -278,8 +278,11 @@ def test_what_is_above_a_limit_is_smooth_where_eigenvalues_meet():
 def test_a_loop_is_the_more_unstable_the_faster_it_leaves(rate):
     limit = SpectralLimit(kind="stable", limit=0.0, scale=0.5, cases=(Case(),))
     A, change = np.diag([rate, -1.0]), np.diag([rate, 0.0])  # relative to the rate
-    value, slope = spectral_pieces(limit, [(A, None)], [[change]])
-    ends = [spectral_pieces(limit, [(A + h * change, None)], [[change]])[0] for h in (1e-4, -1e-4)]
+    value, slope = spectral_pieces(limit, [ClosedMatrix(A=A)], [[change]])
+    ends = [
+        spectral_pieces(limit, [ClosedMatrix(A=A + h * change)], [[change]])[0]
+        for h in (1e-4, -1e-4)
+    ]
 
     assert value > 0
     assert slope[0, 0] == pytest.approx((ends[0] - ends[1])[0] / 2e-4, rel=1e-5)

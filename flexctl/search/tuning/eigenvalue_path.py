@@ -9,7 +9,7 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.errors import ComputationError, DesignError
 from flexctl.search.tuning.loops_of_arms import LostError
 from flexctl.search.tuning.problem import Problem
-from flexctl.search.tuning.spectra import Case
+from flexctl.search.tuning.spectra import Case, Spectrum
 
 _POINTS = 61
 _LEAST = 1e-12  # of a sampled loop's |z|: what is smaller has no logarithm to speak of
@@ -39,14 +39,14 @@ def eigenvalue_path(problem: Problem, start: Array, end: Array) -> ComplexArray:
 
 def _eigenvalues(problem: Problem, u: Array) -> ComplexArray | None:
     try:
-        A, period = problem.point(u, slopes=False).matrix(Case())
+        closed = problem.point(u, slopes=False).matrix(Case())
     except (LostError, ComputationError, DesignError):
         return None
-    z = np.linalg.eigvals(A).astype(complex)
-    if period is None:
-        return z
+    if closed.sample_time is None:
+        return Spectrum.of(closed, vectors=False).values
+    z = np.linalg.eigvals(closed.A).astype(complex)
     logarithms: ComplexArray = np.log(np.where(np.abs(z) > _LEAST, z, _LEAST).astype(complex))
-    return logarithms / period
+    return logarithms / closed.sample_time
 
 
 def _in_order(before: ComplexArray, now: ComplexArray) -> ComplexArray:

@@ -17,7 +17,9 @@ from flexctl.search.tuning.requirements import SETTLING, Requirement, entries, s
 from flexctl.search.tuning.runs import PEAKED, Peaks
 from flexctl.search.tuning.spectra import (
     Case,
+    ClosedMatrix,
     SpectralLimit,
+    Spectrum,
     closed_matrix,
     linear_loop,
     spectral_pieces,
@@ -89,8 +91,8 @@ class Point:
         return self._near
 
     @cached_property
-    def matrices(self) -> dict[Case, tuple[Array, float | None]]:
-        """State matrix of every case, and the sampling time of its loop."""
+    def matrices(self) -> dict[Case, ClosedMatrix]:
+        """State matrix of every case."""
         limits = [*self.problem.spectral, *filter(None, [self.problem.of_eigenvalues])]
         cases = dict.fromkeys(case for limit in limits for case in limit.cases)
         try:
@@ -98,10 +100,9 @@ class Point:
         except (ComputationError, DesignError) as error:
             raise LostError(str(error)) from error
 
-    def matrix(self, case: Case) -> tuple[Array, float | None]:
-        """State matrix (N, N) of a case, and the sampling time [s] of its loop."""
-        linear = self.linear(replace(case, gains=()))
-        return closed_matrix(linear, case.gains), linear.sample_time
+    def matrix(self, case: Case) -> ClosedMatrix:
+        """State matrix of a case."""
+        return closed_matrix(self.linear(replace(case, gains=())), case.gains)
 
     def linear(self, case: Case) -> LinearLoop:
         """Linear loop of a case, without factors of the torques."""
@@ -117,15 +118,8 @@ class Point:
     @cached_property
     def stable(self) -> bool:
         """Whether the nominal loop is stable at the final pose: only then it is run."""
-        A, _ = self.matrices[Case()]
-        return bool(self.problem.spectral[0].measure(self._values(A)).max() < 0)
-
-    def _values(self, A: Array) -> Array:
-        period = self.loop(0).controller.sample_time
-        z = np.linalg.eigvals(A).astype(complex)
-        if period is None:
-            return z
-        return np.log(z[np.abs(z) > 1e-12]) / period
+        values = Spectrum.of(self.matrices[Case()], vectors=False).values
+        return bool(self.problem.spectral[0].measure(values).max() < 0)
 
     def eigenvalues(self) -> tuple[Array, Array, list[int]]:
         """Limits of eigenvalues (k,), to be at most zero, derivatives (k, n), requirements."""
@@ -140,8 +134,8 @@ class Point:
         return spectral_pieces(limit, matrices, [self._changes(case) for case in limit.cases])
 
     def _changes(self, case: Case) -> list[Array]:
-        here = self.matrices[case][0]
-        return [(there.matrices[case][0] - here) / step for there, step in self.neighbours]
+        here = self.matrices[case].A
+        return [(there.matrices[case].A - here) / step for there, step in self.neighbours]
 
     def run(self, arm: int) -> Trajectory:
         """Run the loop of an arm."""
@@ -305,7 +299,7 @@ class Point:
         found = []
         for there, _ in self.neighbours:
             moved = any(
-                (there.matrices[case][0] != A).any() for case, (A, _) in self.matrices.items()
+                (there.matrices[case].A != own.A).any() for case, own in self.matrices.items()
             )
             ran = any(
                 not np.array_equal(run.q, there.run(arm).q) for arm, run in self._runs.items()

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy.linalg
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.loop import (
@@ -119,6 +120,27 @@ def _size(values: ComplexArray) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ClosedMatrix:
+    """State matrix of a loop with a case's factors of the torques.
+
+    Attributes
+    ----------
+    A
+        State matrix (N, N); of a sampled loop from one sample to the next.
+    sample_time
+        Of a sampled loop [s].
+    modes, basis
+        Of a continuous loop A in the modes of its arm (N, N), A basis = basis modes: there slow
+        eigenvalues keep the digits that stiff entries of A take from them.
+    """
+
+    A: Array | ComplexArray
+    sample_time: float | None = None
+    modes: Array | ComplexArray | None = None
+    basis: Array | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Spectrum:
     """Eigenvalues (N,) [rad/s] of a case, with the vectors that give their derivatives.
 
@@ -133,13 +155,16 @@ class Spectrum:
     sample_time: float | None
 
     @classmethod
-    def of(cls, A: Array, sample_time: float | None, *, vectors: bool = True) -> Spectrum:
-        """Solve the eigenvalue problem of a matrix (N, N); without vectors in a fourth of the time.
+    def of(cls, closed: ClosedMatrix, *, vectors: bool = True) -> Spectrum:
+        """Solve the eigenvalue problem of a loop; without vectors in a fourth of the time.
 
         They are then (0, N).
         """
+        A, sample_time = closed.A if closed.modes is None else closed.modes, closed.sample_time
         if vectors:
             z, left, right = eigenvectors(A)
+            if closed.basis is not None:
+                right, left = closed.basis @ right, np.linalg.solve(closed.basis.T, left)
         else:
             z = np.linalg.eigvals(A).astype(complex)
             left = right = np.zeros((0, len(z)), dtype=complex)
@@ -166,13 +191,20 @@ class Spectrum:
         return moved / (self.multipliers[which, None] * self.sample_time)
 
 
-def closed_matrix(linear: LinearLoop, gains: Sequence[complex]) -> Array:
-    """State matrix (N, N) of a linear loop with factors (m,) of its torques; [] for ones."""
+def closed_matrix(linear: LinearLoop, gains: Sequence[complex]) -> ClosedMatrix:
+    """Close a linear loop with factors (m,) of its torques; [] for ones."""
     A, B, K = linear.A, linear.B, linear.K
+    factors: Array = np.array(gains) if len(gains) else np.ones(B.shape[1])
     if linear.sample_time is not None:
         A, B = one_sample(linear, linear.sample_time, linear.delay)
         K = np.hstack([K, np.zeros((len(K), len(A) - K.shape[1]))])
-    return A + (B * np.array(gains)) @ K if len(gains) else A + B @ K
+        return ClosedMatrix(A=A + (B * factors) @ K, sample_time=linear.sample_time)
+    in_modes = linear.in_modes
+    states = len(linear.F)
+    basis = np.asarray(scipy.linalg.block_diag(in_modes.S, np.eye(states)))
+    enters = in_modes.enters[:, : B.shape[1]]
+    modes = in_modes.A + (enters * (factors - 1)) @ (K @ basis)
+    return ClosedMatrix(A=A + (B * factors) @ K, modes=modes, basis=basis)
 
 
 def linear_loop(loop: ClosedLoop, time: float | None) -> LinearLoop:
@@ -189,7 +221,7 @@ def linear_loop(loop: ClosedLoop, time: float | None) -> LinearLoop:
 
 def spectral_pieces(
     limit: SpectralLimit,
-    matrices: Sequence[tuple[Array, float | None]],
+    matrices: Sequence[ClosedMatrix],
     changes: Sequence[Sequence[Array]],
 ) -> tuple[Array, Array]:
     """Measures (k,) of the largest eigenvalues of all cases, and derivatives (k, n).
@@ -197,10 +229,10 @@ def spectral_pieces(
     `matrices` are those of the cases, `changes` by case their derivatives by n numbers.
     """
     values, slopes = [], []
-    for (A, period), dA in zip(matrices, changes, strict=True):
-        spectrum = Spectrum.of(A, period, vectors=len(dA) > 0)
+    for closed, dA in zip(matrices, changes, strict=True):
+        spectrum = Spectrum.of(closed, vectors=len(dA) > 0)
         measures = limit.measure(spectrum.values)
-        upper = np.flatnonzero(spectrum.values.imag >= 0) if np.isrealobj(A) else ...
+        upper = np.flatnonzero(spectrum.values.imag >= 0) if np.isrealobj(closed.A) else ...
         own = np.arange(len(measures))[upper]
         own = own[np.argsort(-measures[own])][:_MOST]
         own = own[measures[own] >= measures[own[0]] - _WINDOW]
