@@ -44,7 +44,6 @@ LINEAR = {
     "sampled": (HUB, ABSCISSA, MARGINS, SAMPLED),
     "gravity": (VERTICAL, ABSCISSA, MARGINS, {}),
     "disk": (VERTICAL, ABSCISSA, ("margins.disk>=1.3", "margins.common_delay_seconds>=8e-3"), {}),
-    "late": (VERTICAL, "margins.common_delay_seconds", ("stability.spectral_abscissa<=-1",), {}),
     "stiffness": (RRP, ABSCISSA, (*MARGINS, *PATH), {}),
 }
 RUNS = {

@@ -13,6 +13,7 @@ from flexctl.search.tuning.free_numbers import FreeNumbers
 from flexctl.search.tuning.loops_of_arms import arm_loops, loop_at
 from flexctl.search.tuning.requirements import SETTLING, Objective, Requirement, is_spectral
 from flexctl.search.tuning.spectra import SpectralLimit
+from flexctl.verdict import OF_RUNS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,9 +74,9 @@ class Goals:
 
     @property
     def linear(self) -> bool:
-        """Whether objective and limits are those of eigenvalues alone, so that nothing is run."""
-        every = all(map(self.by_eigenvalues, self.requirements))
-        return self.of_eigenvalues is not None and every and not self.runs_on
+        """Whether objective and limits are those of the linear loop alone: nothing is run."""
+        keys = (*self.objective.keys, *(one.key for one in self.requirements))
+        return not self.runs_on and not any(key.startswith(OF_RUNS) for key in keys)
 
     def loop(self, arm: int, u: Array | None = None) -> ClosedLoop:
         """Return the loop of an arm with the free numbers at u (n,); by default as in the file.

@@ -70,7 +70,7 @@ def tune(
         Whether equal gains may become different.
     starts, evaluations, seed
         Number of starts, the first being the design, evaluations of each, seed of the others. Of
-        eigenvalues alone, which nothing is run for, five times as many.
+        metrics of the linear loop alone, which nothing is run for, five times as many.
     unseen
         Number of arms on which the result is verified, where arms vary.
     jobs

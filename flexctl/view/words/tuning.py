@@ -20,6 +20,11 @@ _SETTLING = "residual.settling_time"
 _NOTHING = 1e-9  # a violation or a loss that is none
 _STABLE = "stability"
 _CLEARLY = 0.1  # of the value before: a smaller loss is not worth a word
+_APART = 0.02  # of the best objective: ends of searches that are no longer the same
+_UNFINISHED = {
+    "limit": "The evaluations were used up before a minimum was reached: more (--evaluations)",
+    "stalled": "The search stalled before a minimum was reached: more starts (--starts)",
+}  # by status of a search
 _WORTH_KNOWING = (
     _SETTLING,
     "residual.tip_error_max",
@@ -372,11 +377,29 @@ def _searched(tuning: Tuning) -> Iterator[str]:
         yield f"Interrupted after {cost}: this is the best so far."
     else:
         yield f"Searched over {counted(len(tuning.free), 'free number')}: {cost}."
+        yield from _ended(tuning)
     if others := [arm for arm in tuning.judged_on if arm]:
         watched = sum(arm in tuning.arms for arm in others)
         yield (
             f"Verified on {counted(len(others), 'arm')} beside the nominal one, {watched} of which "
             "the search had to watch."
+        )
+
+
+def _ended(tuning: Tuning) -> Iterator[str]:
+    """Say where the search may have ended before a minimum, and how far apart its ends are."""
+    best = tuning.starts[0] if tuning.starts and tuning.feasible else None
+    if best is None:
+        return
+    if tuning.improved and tuning.objective.metric != _SETTLING and best.status in _UNFINISHED:
+        yield f"{_UNFINISHED[best.status]} may give more."
+    ends = [one.objective for one in tuning.starts if one.violation == 0]
+    if len(ends) > 1 and max(ends) - min(ends) > _APART * abs(min(ends)):
+        units = units_for(tuning.after)
+        first, last = (objective_value(tuning.objective, x, units) for x in (min(ends), max(ends)))
+        yield (
+            f"Its {len(ends)} searches ended between {first} and {last}; more starts (--starts) "
+            "may find better ones."
         )
 
 

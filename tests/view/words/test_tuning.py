@@ -8,6 +8,7 @@ import pytest
 import flexctl
 from flexctl.model import load_design
 from flexctl.search.tuning.free_numbers import read_free
+from flexctl.search.tuning.local_search import Found
 from flexctl.search.tuning.record import Constraint, Tuning
 from flexctl.search.tuning.requirements import read_objective, read_requirement
 from flexctl.verdict import NoiseLevels
@@ -154,6 +155,39 @@ def test_verdicts_under_tuned_noise_are_not_compared(tuned):
     said = flexctl.explain(replace(worse, free=free, values=values, after=after))
     assert "The noise of the observer was tuned" in said
     assert "Worse than before" not in said
+
+
+def search(objective, status="stationary", violation=0.0):
+    return Found(
+        u=np.zeros(1),
+        objective=objective,
+        violation=violation,
+        stationarity=0.5,
+        status=status,
+        evaluations=3,
+    )
+
+
+@pytest.mark.parametrize(
+    ("starts", "words"),
+    [
+        ((search(-2.0, "limit"),), "used up before a minimum was reached: more (--evaluations)"),
+        ((search(-2.0, "stalled"),), "stalled before a minimum was reached: more starts"),
+        (
+            (search(-2.0), search(-1.5)),
+            "Its 2 searches ended between -2 1/s and -1.5 1/s; more starts (--starts) may",
+        ),
+    ],
+)
+def test_a_search_that_may_not_have_reached_the_best_says_so(tuned, starts, words):
+    assert words in flexctl.explain(replace(tuned, starts=starts))
+
+
+def test_searches_that_agree_and_those_that_break_limits_are_not_told(tuned):
+    starts = (search(-2.0), search(-1.99), search(-9.0, "stalled", violation=0.1))
+    said = flexctl.explain(replace(tuned, starts=starts))
+    assert "searches ended" not in said
+    assert "minimum" not in said
 
 
 def test_a_limit_has_its_own_sentence(tuned):
