@@ -9,6 +9,11 @@ is below F_s. Where rates are zero the accelerations minimise
 a0 being those without friction of these joints: one problem with one solution, whatever sticks and
 slips. Its dual has bounds alone: 1/2 lambda' W lambda - lambda' a0 for |lambda_j| <= F_j with W =
 E' M^-1 E, and a = a0 - M^-1 E lambda. Joints with |lambda_j| = F_j slip. Source: [Moreau88].
+
+A joint that comes to rest was slowed down, so that what holds it is below F_s: it never slips on in
+the direction that it came from. Where integral action lets it creep towards rest for ever, rates
+below the tolerance of the run reach zero by rounding, with a force of F_s but for rounding. Then it
+sticks, and breaks away at a force so much above F_s.
 """
 
 from __future__ import annotations
@@ -28,6 +33,7 @@ from flexctl.simulation.right_hand_side import Signals, Stretch
 from flexctl.simulation.scipy_sundials import SCIPY, scipy_tolerances
 
 _BEYOND = 1e-9  # relative: of F_s, at which a joint breaks away
+_MOST_BEYOND = 1e-3  # the same of a joint that crept to rest
 _MOST_EVENTS = 100_000
 
 
@@ -68,6 +74,7 @@ class Contact:
             self.joints.append(_Joint(row=row, data=data, ratio=link.friction_ratio))
         self.rows = [joint.row for joint in self.joints]
         self.way = np.zeros(len(self.joints), dtype=int)
+        self.beyond = np.full(len(self.joints), _BEYOND)
 
     def bristles(self, x: Array) -> list[Array]:
         """Results of the function of bristles, as those of the stretch."""
@@ -121,7 +128,8 @@ class Contact:
         if not len(still):
             return
         rows, X = self._held(x)
-        limit = np.array([self.joints[k].static for k in still])
+        crept = np.where(self.beyond[still] > _BEYOND, self.beyond[still], 0.0)
+        limit = np.array([self.joints[k].static for k in still]) * (1 + crept)
         forces = _bounded(X[rows], self._free(t, x)[0][rows], limit)
         slips = np.abs(forces) >= limit * (1 - _BEYOND)
         self.way[still[slips]] = np.sign(forces[slips]).astype(int)
@@ -142,19 +150,26 @@ class Contact:
         return lambda _t, x: way * float(x[self.n + row])
 
     def _breaks_away(self, k: int) -> Callable[[float, Array], float]:
-        limit = self.joints[k].static * (1 + _BEYOND)
+        limit = self.joints[k].static * (1 + self.beyond[k])
         return lambda t, x: limit - abs(float(self.holding(t, x)[k]))
 
     def settle(self, t: float, x: Array, which: list[int]) -> None:
         """Change the joints (indices) that an event concerns."""
-        forces = self.holding(t, x)
+        forces, before = self.holding(t, x), self.way.copy()
         for k in which:
-            if self.way[k]:
+            if before[k]:
                 x[self.n + self.joints[k].row] = 0.0
-                self.way[k] = 0
+                self.way[k], self.beyond[k] = 0, _BEYOND
             else:
                 self.way[k] = int(np.sign(forces[k]))
+        stopped = [k for k in which if before[k]]
         self.release(t, x)
+        while again := [
+            k for k in stopped if self.way[k] == before[k] and self.beyond[k] < _MOST_BEYOND
+        ]:
+            self.way[again] = 0
+            self.beyond[again] *= 2
+            self.release(t, x)
 
 
 def _bounded(W: Array, a0: Array, limit: Array) -> Array:

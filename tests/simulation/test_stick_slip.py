@@ -237,3 +237,23 @@ def test_integrators_without_events_are_refused(slider, integrator):
 def test_what_is_not_smoothed_has_no_smoothing_velocity(slider):
     with pytest.raises(ValueError, match="smoothing_velocity: expected no such key, as model is"):
         slider({"model": "events", "coulomb": 0.6, "smoothing_velocity": 1e-3})
+
+
+@pytest.mark.parametrize("integrator", ["auto", "esdirk"])
+def test_integral_action_creeps_to_rest_without_end_and_without_chatter(slider, integrator):
+    # under Coulomb friction alone the joint never stops: its error decays as the slowest eigenvalue
+    # of the loop, whose friction is constant; below the tolerance rounding decides its direction
+    k, d, i, p = 50.0, 10.0, 40.0, 200.0
+    gains = {"Gp": [k], "Gv": [d], "Gi": [i], "derivative_filter": p}
+    friction = {"model": "events", "coulomb": 0.6}
+    loop = slider(friction, method="pid", gains=gains, loop={"duration": 40.0})
+    run = simulate(loop, times=np.linspace(0.0, 40.0, 4001), integrator=integrator)
+
+    # M s^3 + (d p/(s + p)) s^2 + k s + i = 0
+    roots = np.roots([MASS, MASS * p, d * p + k, k * p + i, i * p])
+    slowest = roots.real.max()
+    error = np.abs(run.q[0] - 0.1)
+    assert error[1600] / error[800] == pytest.approx(np.exp(8 * slowest), rel=1e-3)
+    assert error[-1] < 1e-8
+    assert abs(run.tau[0, -1]) == pytest.approx(0.6, rel=1e-6)
+    assert run.steps < 5000
