@@ -86,20 +86,31 @@ class Friction(Record):
 
     @property
     def passive_rate(self) -> float:
-        """Rate [rad/s or m/s] up to which bristles only take energy; infinite without `sigma1`.
+        """Rate [rad/s or m/s] up to which bristles only take energy; infinite where they always do.
 
-        v F less the rate of 1/2 sigma0 z^2 is a quadratic form in z and z', positive while |v| <= 4
-        g(v) (sigma1 + viscous)/sigma1^2.
+        With x = sigma0 z/g(v) in the direction of v the power v F less the rate of 1/2 sigma0 z^2
+        is |v| (g x^2 + |v| (viscous - sigma1 (x - 1))). Bristles never bend beyond max g/sigma0:
+        friction that falls leaves x up to max g/g(v), and is passive at any rate where viscous >=
+        sigma1 (max g/coulomb - 1); friction that does not is always passive.
         """
-        if not self.sigma1:
+        sigma1, viscous, most = self.sigma1 or 0.0, float(self.viscous), float(self.level(0.0))
+        if sigma1 * (most - self.coulomb) <= viscous * self.coulomb:
             return math.inf
-        times = 4 * (self.sigma1 + self.viscous) / self.sigma1**2
-        low, high = times * self.coulomb, times * self.breakaway  # g falls from F_s to F_c
+
+        def passive(rate: float) -> bool:
+            g = float(self.level(rate))
+            worst = 2 * (1 + viscous / sigma1)  # where the power is least, of any x
+            x = min(most / g, worst) if g else worst
+            drives = sigma1 * (x - 1) - viscous
+            return drives <= 0 or rate * drives <= g * x**2
+
+        low, high = 0.0, self.stribeck_velocity or 1.0
+        while passive(high):
+            low, high = high, 2 * high
         for _ in range(200):  # bisection
             middle = (low + high) / 2
-            inside = middle <= times * self.level(middle)
-            low, high = (middle, high) if inside else (low, middle)
-        return float(low)
+            low, high = (middle, high) if passive(middle) else (low, middle)
+        return low
 
     def _faults(self) -> Faults:
         return friction_faults(self)
@@ -147,7 +158,7 @@ def active_faults(friction: Friction, ratio: float, rate: float | None) -> Fault
     if rate is not None and fastest < rate:
         expected = (
             f"so little that friction drives nothing up to limits.rate ({rate:g}; it does above "
-            f"{fastest:.3g}, 4 g(v) (sigma1 + viscous)/sigma1^2)"
+            f"{fastest:.3g}; at no rate with sigma1 (static/coulomb - 1) <= viscous)"
         )
         yield "friction.sigma1", expected, friction.sigma1
 
