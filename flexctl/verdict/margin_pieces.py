@@ -147,7 +147,7 @@ def _balanced_mean(y: ComplexArray, x: ComplexArray) -> ComplexArray:
     if y.shape[1] == 1:
         return np.ones((1, 1), dtype=complex)
     basis = np.array([[[1, 0], [0, -1]], [[0, 1], [1, 0]], [[0, -1j], [1j, 0]]]) / 2
-    middle = np.eye(2) / 2
+    middle: ComplexArray = (np.eye(2) / 2).astype(complex)
 
     def by_scaling(W: ComplexArray) -> Array:
         own = [np.einsum("ia,ab,ib->i", v.conj(), W, v).real for v in (y, x)]
@@ -156,7 +156,7 @@ def _balanced_mean(y: ComplexArray, x: ComplexArray) -> ComplexArray:
     rows = np.array([by_scaling(one) for one in basis]).T
     p = np.linalg.lstsq(rows, -by_scaling(middle), rcond=1e-9)[0]
     p = p / max(1.0, float(np.linalg.norm(p)))  # of a W without negative eigenvalues
-    return np.asarray(middle + np.tensordot(p, basis, 1))
+    return (middle + np.tensordot(p, basis, 1)).astype(complex)
 
 
 def _delays(

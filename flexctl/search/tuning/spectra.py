@@ -164,7 +164,8 @@ class Spectrum:
         if vectors:
             z, left, right = eigenvectors(A)
             if closed.basis is not None:
-                right, left = closed.basis @ right, np.linalg.solve(closed.basis.T, left)
+                right = (closed.basis @ right).astype(complex)
+                left = np.linalg.solve(closed.basis.T, left).astype(complex)
         else:
             z = np.linalg.eigvals(A).astype(complex)
             left = right = np.zeros((0, len(z)), dtype=complex)
