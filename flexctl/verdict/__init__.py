@@ -19,7 +19,6 @@ from flexctl.verdict.loop_responses import (
     frequency_response,
     responses_of,
 )
-from flexctl.verdict.margin_pieces import IN_PIECES, margin_pieces
 from flexctl.verdict.margins import NO_LIMIT_DB, StabilityMargins, stability_margins
 from flexctl.verdict.margins_at_sensors import NO_INSTRUMENTS, SensorMargins, sensor_margins
 from flexctl.verdict.named_metrics import (
@@ -43,6 +42,7 @@ from flexctl.verdict.performance import (
 from flexctl.verdict.reasons import Reason, find_reasons, not_computed, unstable_orders
 from flexctl.verdict.sampling_rate import why_no_sampling_rate
 from flexctl.verdict.sensitivity_peaks import SensitivityPeaks
+from flexctl.verdict.smooth_margins import IN_PIECES, margin_pieces
 from flexctl.verdict.stability import Stability
 from flexctl.verdict.stationary_noise import (
     NoiseInputs,

@@ -12,7 +12,7 @@ from flexctl.verdict import (
     linear_poses_metrics,
     margin_pieces,
 )
-from flexctl.verdict.margin_pieces import _slopes
+from flexctl.verdict.smooth_margins import _slopes
 from tests.loops import hand_made
 
 STEP, WIDER = 2e-5, 1e-4  # of the scales
