@@ -12,6 +12,8 @@ from flexctl.model.record import NOTHING, Faults, NonNegative, Positive, Record
 
 FrictionModel = Literal["smoothed", "events", "lugre"]
 Side = Literal["motor", "link"]
+_ROUND_OFF = 1e-12
+_FARTHEST = 1e12  # Stribeck velocities: what is passive there is so at any rate
 
 
 class Friction(Record):
@@ -91,10 +93,12 @@ class Friction(Record):
         With x = sigma0 z/g(v) in the direction of v the power v F less the rate of 1/2 sigma0 z^2
         is |v| (g x^2 + |v| (viscous - sigma1 (x - 1))). Bristles never bend beyond max g/sigma0:
         friction that falls leaves x up to max g/g(v), and is passive at any rate where viscous >=
-        sigma1 (max g/coulomb - 1); friction that does not is always passive.
+        sigma1 (max g/coulomb - 1); friction that does not is always passive. Of |v| itself: where
+        runs smooth it, friction may give up to sigma1 v_s^2/2 max g/g [W] near rest.
         """
         sigma1, viscous, most = self.sigma1 or 0.0, float(self.viscous), float(self.level(0.0))
-        if sigma1 * (most - self.coulomb) <= viscous * self.coulomb:
+        active = sigma1 * (most - self.coulomb) - viscous * self.coulomb
+        if active <= _ROUND_OFF * (sigma1 + viscous) * most:
             return math.inf
 
         def passive(rate: float) -> bool:
@@ -105,8 +109,11 @@ class Friction(Record):
             return drives <= 0 or rate * drives <= g * x**2
 
         low, high = 0.0, self.stribeck_velocity or 1.0
+        farthest = _FARTHEST * high
         while passive(high):
             low, high = high, 2 * high
+            if high > farthest:
+                return math.inf
         for _ in range(200):  # bisection
             middle = (low + high) / 2
             low, high = (middle, high) if passive(middle) else (low, middle)
@@ -157,8 +164,8 @@ def active_faults(friction: Friction, ratio: float, rate: float | None) -> Fault
     fastest = friction.passive_rate / ratio
     if rate is not None and fastest < rate:
         expected = (
-            f"so little that friction drives nothing up to limits.rate ({rate:g}; it does above "
-            f"{fastest:.3g}; at no rate with sigma1 (static/coulomb - 1) <= viscous)"
+            f"a smaller value: above {fastest:.3g} bristles may drive the joint, below limits.rate "
+            f"({rate:g}); at no rate where sigma1 (static/coulomb - 1) <= viscous"
         )
         yield "friction.sigma1", expected, friction.sigma1
 

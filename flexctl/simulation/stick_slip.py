@@ -162,12 +162,12 @@ class Contact:
                 self.way[k], self.beyond[k] = 0, _BEYOND
             else:
                 self.way[k] = int(np.sign(forces[k]))
-        stopped = [k for k in which if before[k]]
+        stopped, rest = [k for k in which if before[k]], self.way == 0
         self.release(t, x)
         while again := [
             k for k in stopped if self.way[k] == before[k] and self.beyond[k] < _MOST_BEYOND
         ]:
-            self.way[again] = 0
+            self.way[rest] = 0
             self.beyond[again] *= 2
             self.release(t, x)
 

@@ -89,7 +89,13 @@ def local_peaks(
     gains = np.array([scaled_gain(one, scaling_of) for one in Z(every)])
     inside = np.flatnonzero((gains[1:-1] >= gains[:-2]) & (gains[1:-1] >= gains[2:])) + 1
     high = inside[gains[inside] >= share * best[0]]
+    ends = [k for k, inner in ((0, 1), (-1, -2)) if gains[k] >= gains[inner]]
     found = [best]
+    found += [
+        (float(gains[k]), float(every[k]))
+        for k in ends
+        if share * best[0] <= gains[k] and every[k] != best[1]
+    ]
     for k in high[np.argsort(-gains[high])][:_OTHERS].tolist():
         band = float(every[k - 1]), float(every[k + 1])
         if band[0] < best[1] < band[1]:

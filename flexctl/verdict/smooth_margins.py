@@ -5,7 +5,7 @@ peak at the frequency w the derivative is that of the norm at w, as the frequenc
 first order: d|dZd^-1| = Re(y* d dZ d^-1 x) with its singular vectors y, x. The best scaling d has
 none either; where it makes two singular values equal, it is the mean of both in which the
 derivative by d vanishes. A loop with the delay t has an eigenvalue s = jw where it crosses the
-axis, and t moves by -Re(ds/du)/Re(ds/dt).
+axis, and t moves by -Re(ds/du)/Re(ds/dt). Of a sampled loop only the first loss is a piece.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _peaks(
                 (there(np.array([at]))[0] - here) / step
                 for there, (_, step) in zip(others, moved, strict=True)
             ]
-            slopes = _slopes(here, of.scaling(here), changes)
+            slopes = _slopes(here, of.scaling(here), changes, balanced=of.margin)
             yield (1 / gain, -slopes / gain**2) if of.margin else (gain, slopes)
 
 
@@ -127,11 +127,15 @@ def _gain_of(cut: BrokenLoop, own: Array, shift: float) -> Response:
     return replace(part, D=part.D + shift * np.eye(len(own)))
 
 
-def _slopes(Z: ComplexArray, d: Array, changes: Sequence[ComplexArray]) -> Array:
-    """Differentiate the norm of d Z d^-1 by n numbers that change Z (m, m) by `changes`, (n,)."""
+def _slopes(Z: ComplexArray, d: Array, changes: Sequence[ComplexArray], *, balanced: bool) -> Array:
+    """Differentiate the norm of d Z d^-1 by n numbers that change Z (m, m) by `changes`, (n,).
+
+    `balanced`: whether d is the best scaling, which may make two singular values equal.
+    """
     y, sizes, xh = np.linalg.svd(scaled(Z, d))
     x = xh.conj().T
-    count = 2 if len(sizes) > 1 and sizes[1] >= (1 - _EQUAL) * sizes[0] else 1
+    equal = balanced and len(sizes) > 1 and sizes[1] >= (1 - _EQUAL) * sizes[0]
+    count = 2 if equal else 1
     y, x = y[:, :count], x[:, :count]
     mean = _balanced_mean(y, x)
     moved = [np.trace(mean @ y.conj().T @ scaled(change, d) @ x).real for change in changes]

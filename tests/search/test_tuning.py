@@ -156,8 +156,14 @@ def keys_of(design, free):
 @pytest.mark.parametrize(
     ("design", "free", "minimise", "limit", "why"),
     [
-        ("hub-lqg", ["observer.noise"], "noise.tip_rms", None, "the noise itself would change, as"),
-        ("hub-lqg", ["observer"], "effort.energy", "noise.torque_rms<=1", "would change"),
+        ("hub-lqg", ["observer.noise"], "noise.tip_rms", None, "observer.noise.encoder is free"),
+        (
+            "hub-lqg",
+            ["observer"],
+            "effort.energy",
+            "noise.torque_rms<=1",
+            "tuning would change the",
+        ),
         ("hub-pd", [], "noise.tip_rms", None, "the design states no noise"),
         ("hub-pd", [], "effort.energy", "noise.tip_rms<=1", "the design states no noise"),
         ("hub-pd", [], "friction.sticking_offset", None, "no joint of the arm has dry friction"),

@@ -150,6 +150,7 @@ def test_power_is_positive_up_to_the_passive_rate(sigma1):
     [
         ({"static": None, "stribeck_velocity": None}, True),  # nothing falls
         ({"viscous": 20.0 * 0.4 / 0.6 * 1.001}, True),
+        ({"viscous": 20.0 * (1.0 / 0.6 - 1)}, True),  # exactly
         ({"viscous": 20.0 * 0.4 / 0.6 * 0.999}, False),
     ],
 )
@@ -160,7 +161,7 @@ def test_bristles_are_passive_at_any_rate_where_damping_outweighs_the_fall(table
 
 def test_bristles_that_drive_a_joint_within_its_rate_limit_are_refused(make):
     link = {"joint": "prismatic", "hub": {"mass": MASS}, "limits": {"rate": 0.2}}
-    with pytest.raises(ValueError, match=r"friction drives nothing up to limits\.rate"):
+    with pytest.raises(ValueError, match=r"bristles may drive the joint, below limits\.rate"):
         make["arm"]([link | {"friction": RUBS | BRISTLES}])
     make["arm"]([link | {"friction": RUBS | BRISTLES | {"sigma1": 0.7}}])
 

@@ -159,8 +159,8 @@ class Evaluations:
         if self.callback is not None and self.callback(self.progress()):
             self.status = "stopped"
             raise Ended
-        given = point.given
-        if given.violation <= 0 and given.objective <= self.target and point.exists:
+        given = self.best.given
+        if given.violation <= 0 and given.objective <= self.target:
             self.status = "target"
             raise Ended
 

@@ -61,11 +61,13 @@ def check_metrics(
     Raises InputError with the metric and the reason.
     """
     for key in objective.keys:
-        _refuse("minimise", key, _why_missing(loop, key, numbers))
+        _refuse_own_noise("minimise", key, key, numbers)
+        _refuse("minimise", key, _why_missing(loop, key))
     for one in requirements:
         if one.key in _NO_LIMIT_OF:
             raise InputError(f"subject_to: expected a metric of numbers, got {one.key}")
-        why = _why_missing(loop, one.key, numbers)
+        _refuse_own_noise("subject_to", one.key, str(one), numbers)
+        why = _why_missing(loop, one.key)
         if not one.limit.least and _is_margin(one.key):
             expected = f"{one.key} >= NUMBER, as more of it is better"
             raise InputError(f"subject_to: expected {expected}, got {one}")
@@ -148,7 +150,15 @@ def _refuse(argument: str, got: str, why: str | None) -> None:
         raise InputError(f"{argument}: expected a metric that the verdict has, got {got} ({why})")
 
 
-def _why_missing(loop: ClosedLoop, key: str, numbers: FreeNumbers) -> str | None:
+def _refuse_own_noise(argument: str, key: str, got: str, numbers: FreeNumbers) -> None:
+    """Refuse the rms under the stated noise where tuning would change that noise."""
+    free = [one.name for one in numbers.numbers if one.key.startswith("observer.noise.")]
+    if free and key.startswith("noise."):
+        expected = f"no metric of noise while {free[0]} is free, as tuning would change the noise"
+        raise InputError(f"{argument}: expected {expected} itself, got {got}")
+
+
+def _why_missing(loop: ClosedLoop, key: str) -> str | None:
     """Say why no verdict on a loop has a metric; None where it may have it."""
     if key.startswith("residual."):
         return find_no_rest(loop.controller)
@@ -156,8 +166,8 @@ def _why_missing(loop: ClosedLoop, key: str, numbers: FreeNumbers) -> str | None
         return "the arm is rigid"
     if key.startswith(SENSORS) and not loop.controller.reads_instruments:
         return NO_INSTRUMENTS
-    if key.startswith("noise."):
-        return _why_no_noise(loop, numbers)
+    if key.startswith("noise.") and not states_noise(loop):
+        return "the design states no noise"
     if key.startswith("friction.") and not (loop.truth.friction and loop.truth.arm.dry_joints):
         return "no joint of the arm has dry friction"
     if key == "margins.min_sampling_rate":
@@ -166,11 +176,3 @@ def _why_missing(loop: ClosedLoop, key: str, numbers: FreeNumbers) -> str | None
         except ComputationError:
             return None
     return None
-
-
-def _why_no_noise(loop: ClosedLoop, numbers: FreeNumbers) -> str | None:
-    """Say why the rms under the stated noise is no measure of a design; None where it is one."""
-    if not states_noise(loop):
-        return "the design states no noise"
-    free = [one.name for one in numbers.numbers if one.key.startswith("observer.noise.")]
-    return f"the noise itself would change, as {free[0]} is free" if free else None

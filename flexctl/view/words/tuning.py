@@ -22,8 +22,8 @@ _STABLE = "stability"
 _CLEARLY = 0.1  # of the value before: a smaller loss is not worth a word
 _APART = 0.02  # of the best objective: ends of searches that are no longer the same
 _UNFINISHED = {
-    "limit": "The evaluations were used up before a minimum was reached: more (--evaluations)",
-    "stalled": "The search stalled before a minimum was reached: more starts (--starts)",
+    "limit": "The search used up its evaluations before it reached a minimum; more (--evaluations)",
+    "stalled": "The search stalled before it reached a minimum; more starts (--starts)",
 }  # by status of a search
 _WORTH_KNOWING = (
     _SETTLING,
@@ -327,8 +327,8 @@ def _of_its_own_noise(tuning: Tuning) -> Iterator[str]:
     """Say that a verdict takes the noise that was tuned for that of the arm."""
     if tuning.improved and tuning.after.noise and _noise_is_free(tuning):
         yield (
-            "The noise of the observer was tuned, and each verdict takes that of its own file: "
-            "their noise of tip and torque cannot be compared."
+            "observer.noise was tuned: the rms values of tip and torque before and after assume "
+            "different noise and cannot be compared."
         )
 
 
@@ -392,7 +392,7 @@ def _ended(tuning: Tuning) -> Iterator[str]:
     if best is None:
         return
     if tuning.improved and tuning.objective.metric != _SETTLING and best.status in _UNFINISHED:
-        yield f"{_UNFINISHED[best.status]} may give more."
+        yield f"{_UNFINISHED[best.status]} may improve the result."
     ends = [one.objective for one in tuning.starts if one.violation == 0]
     if len(ends) > 1 and max(ends) - min(ends) > _APART * abs(min(ends)):
         units = units_for(tuning.after)

@@ -153,7 +153,7 @@ def test_verdicts_under_tuned_noise_are_not_compared(tuned):
     values = {one.name: (one.start, 2 * one.start) for one in free}
     after = replace(tuned.after, noise=noise)
     said = flexctl.explain(replace(worse, free=free, values=values, after=after))
-    assert "The noise of the observer was tuned" in said
+    assert "observer.noise was tuned" in said
     assert "Worse than before" not in said
 
 
@@ -171,8 +171,14 @@ def search(objective, status="stationary", violation=0.0):
 @pytest.mark.parametrize(
     ("starts", "words"),
     [
-        ((search(-2.0, "limit"),), "used up before a minimum was reached: more (--evaluations)"),
-        ((search(-2.0, "stalled"),), "stalled before a minimum was reached: more starts"),
+        (
+            (search(-2.0, "limit"),),
+            "before it reached a minimum; more (--evaluations) may",
+        ),
+        (
+            (search(-2.0, "stalled"),),
+            "stalled before it reached a minimum; more starts",
+        ),
         (
             (search(-2.0), search(-1.5)),
             "Its 2 searches ended between -2 1/s and -1.5 1/s; more starts (--starts) may",
