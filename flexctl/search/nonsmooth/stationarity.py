@@ -11,7 +11,7 @@ from flexctl.search.nonsmooth.combination import smallest_combination
 from flexctl.search.nonsmooth.evaluations import Point
 from flexctl.search.nonsmooth.steps import LinearModel
 
-_VIOLATED = 1e-7  # of a constraint, beyond which its violation is what must be stationary
+_VIOLATED = 1e-7  # of a constraint with its clearance, or all of that: what is violated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,8 @@ def measure_stationarity(
     limits = [one.constraint_gradients[int(one.constraints.argmax())] for one in pushing]
     which = [*acting, *(int(one.constraints.argmax()) for one in pushing)]
     weights, multipliers = np.zeros(len(p.values)), np.zeros(len(p.constraints))
-    if worst > _VIOLATED:  # no point without violation is known near: of the violation alone
+    violated = worst > max(_VIOLATED, point.clearance)
+    if violated:  # no point without violation is known near: of the violation alone
         hull = np.vstack([p.constraint_gradients[acting], *limits])
         element, of_limits, _ = smallest_combination(hull, sides)
     else:
@@ -63,7 +64,7 @@ def measure_stationarity(
     _add(multipliers, which, of_limits)
     return Stationarity(
         norm=float(np.linalg.norm(element)),
-        of_violation=worst > _VIOLATED,
+        of_violation=violated,
         weights=weights,
         multipliers=multipliers,
     )
