@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from flexctl.errors import FlexctlError
 from flexctl.model import load_design, load_model
 from flexctl.search.tuning.reading import read_problem
 from flexctl.search.tuning.spectra import linear_loop
@@ -13,6 +14,7 @@ from flexctl.verdict import (
     margin_pieces,
 )
 from flexctl.verdict.smooth_margins import _slopes
+from tests.battery.random_case import random_case
 from tests.loops import hand_made
 
 STEP, WIDER = 2e-5, 1e-4  # of the scales
@@ -26,44 +28,67 @@ DESIGNS = (
 )
 
 
+SEEDS = [*range(4), *(pytest.param(k, marks=pytest.mark.slow) for k in range(4, 80))]
+
+
 def worst(key, values):
+    values = np.atleast_1d(values)
     return values.min() if key in MORE_IS_BETTER else values.max()
 
 
-@pytest.mark.parametrize("name", DESIGNS)
-def test_the_worst_piece_is_the_margin_and_moves_as_it_does(name):
-    design = load_design(name)
-    problem = read_problem(
-        load_model(design.model), design, [], minimise="stability.spectral_abscissa", subject_to=[]
-    )
-    u, n = problem.free.start, 2
+def assert_pieces(arm, design, count):
+    """Compare pieces with the exact margins, derivatives by the first numbers with differences."""
+    problem = read_problem(arm, design, [], minimise="stability.spectral_abscissa", subject_to=[])
+    u = problem.free.start
 
     def moved(k, step):
         v = u.copy()
         v[k] += step
         return problem.loop(0, v)
 
-    def exact(loop):
-        return linear_poses_metrics(loop, keys)
-
     loop = problem.loop(0, u)
     linear = linear_loop(loop, None)
-    keys = [key for key in sorted(IN_PIECES) if "sensors" not in key or linear.signals.names]
-    keys = [key for key in keys if "sensors" not in key or linear.signals.of_instruments]
-    known = exact(loop)
-    others = [(linear_loop(moved(k, STEP), None), STEP) for k in range(n)]
+    if linear.poles.real.max() >= 0:
+        pytest.skip("an unstable loop has no margins")
+    reads = linear.signals.of_instruments and linear.signals.names
+    keys = [key for key in sorted(IN_PIECES) if reads or "sensors" not in key]
+    known = linear_poses_metrics(loop, keys)
+    numbers = range(min(count, len(u)))
+    others = [(linear_loop(moved(k, STEP), None), STEP) for k in numbers]
     # the middles of both differences are STEP/2 beside u
-    ends = [[exact(moved(k, STEP / 2 + side * WIDER)) for side in (1, -1)] for k in range(n)]
+    ends = [
+        [linear_poses_metrics(moved(k, STEP / 2 + side * WIDER), keys) for side in (1, -1)]
+        for k in numbers
+    ]
     for key in keys:
         values, slopes = margin_pieces(key, linear, others)
-        value = worst(key, np.atleast_1d(known[key]))
-        assert worst(key, values) == pytest.approx(value, rel=2e-6)
-        at = np.array([[worst(key, np.atleast_1d(one[key])) for one in end] for end in ends])
+        value = worst(key, known[key])
+        if not len(values):
+            assert value == np.inf
+            continue
+        assert worst(key, values) == pytest.approx(value, rel=5e-6)
+        at = np.array([[worst(key, one[key]) for one in end] for end in ends])
         by_differences = (at[:, 0] - at[:, 1]) / (2 * WIDER)
         own = slopes[np.flatnonzero(values == worst(key, values))[0]]
         size = np.abs(by_differences).max()
-        noise = 2e-6 * abs(value) / WIDER  # of exact margins, relative to which they are found
-        np.testing.assert_allclose(own, by_differences, atol=5e-3 * size + noise, err_msg=key)
+        noise = 3e-6 * abs(value) / WIDER  # of exact margins, relative to which they are found
+        np.testing.assert_allclose(own, by_differences, atol=2e-2 * size + noise, err_msg=key)
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_the_worst_piece_is_the_margin_and_moves_as_it_does(name):
+    design = load_design(name)
+    assert_pieces(load_model(design.model), design, 2)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.usefixtures("no_compiler")
+def test_so_it_is_for_random_arms(seed, tmp_path):
+    arm, design = random_case(seed).write(tmp_path)
+    try:
+        assert_pieces(load_model(arm), load_design(design), 1)
+    except FlexctlError as error:
+        pytest.skip(f"no margins: {error}")
 
 
 @pytest.mark.parametrize("period", [None, 0.05])

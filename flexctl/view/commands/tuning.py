@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from flexctl.errors import InputError
 from flexctl.model import Arm, unit_of
 from flexctl.search import Constraint, Step, Tuning, read_objective, tune
-from flexctl.verdict import TOLERANCE
+from flexctl.verdict import MORE_IS_BETTER, TOLERANCE
 from flexctl.view.commands.comparison import verdict_table
 from flexctl.view.commands.trading import trade
 from flexctl.view.interrupts import heeded
@@ -139,7 +139,8 @@ def _limits_table(found: Tuning) -> RenderableType:
     objective, active, units = found.objective, active_limits(found), units_for(found.after)
     ends = found.objective_before, found.objective_after
     values = [objective_value(objective, x, units) for x in ends]
-    rows = [(f"minimised: {objective}", *values, "", "")]
+    sought = "maximised" if objective.metric in MORE_IS_BETTER else "minimised"
+    rows = [(f"{sought}: {objective}", *values, "", "")]
     for k, one in enumerate(found.constraints):
         key = one.requirement.key
         values = [metric_value(key, x, units) for x in (one.before, one.value)]

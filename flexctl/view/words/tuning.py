@@ -8,12 +8,12 @@ import numpy as np
 
 from flexctl.robustness import Certificate
 from flexctl.search import Constraint, Objective, TradeOff, Tuning, Unseen
-from flexctl.verdict import MORE_IS_BETTER, UNITS, Evaluation, unstable_orders
+from flexctl.verdict import MORE_IS_BETTER, UNITS, Evaluation, find_reasons, unstable_orders
 from flexctl.view.words.margins import certificate_words
 from flexctl.view.words.metrics import metric_name, metric_value, units_for
 from flexctl.view.words.numbers import figure, listed, percent
 from flexctl.view.words.sweep import shape_sentences
-from flexctl.view.words.verdict import rings_words, warnings_of
+from flexctl.view.words.verdict import reason_words, rings_words
 
 _NEAR = 0.01  # of a limit: a value so close to it is held there by it
 _SETTLING = "residual.settling_time"
@@ -25,6 +25,7 @@ _UNFINISHED = {
     "limit": "The search used up its evaluations before it reached a minimum; more (--evaluations)",
     "stalled": "The search stalled before it reached a minimum; more starts (--starts)",
 }  # by status of a search
+_OWN_SENTENCE = ("unstable-at-pose", "no-rest-at-poses", "spillover")  # codes of reasons
 _WORTH_KNOWING = (
     _SETTLING,
     "residual.tip_error_max",
@@ -318,8 +319,10 @@ def _worse(tuning: Tuning) -> Iterator[str]:
 
 
 def _warned(tuning: Tuning) -> Iterator[str]:
-    """Say what speaks against the tuned design, as its own verdict does."""
-    if tuning.improved and (warnings := warnings_of(tuning.after)):
+    """Say what speaks against the tuned design, as its own verdict does, unless it is said."""
+    reasons = find_reasons(tuning.after) if tuning.improved else []
+    warnings = [reason_words(one) for one in reasons if one.code not in _OWN_SENTENCE]
+    if warnings:
         yield f"Warning: {'; '.join(warnings)}."
 
 

@@ -146,6 +146,14 @@ def test_what_speaks_against_the_tuned_design_is_said_as_compare_says_it(tuned):
     assert "its margins are thin (disk 0.1)" in said
 
 
+def test_poses_that_are_unstable_are_said_once(tuned):
+    rates = np.array([-3.0, 2.0, -2.0])
+    stability = replace(tuned.after.stability, path_abscissa=rates)
+    said = flexctl.explain(replace(tuned, after=replace(tuned.after, stability=stability)))
+    assert "unstable or without equilibrium at 1 of 3 poses" in said
+    assert "Warning: " not in said
+
+
 def test_verdicts_under_tuned_noise_are_not_compared(tuned):
     noise = NoiseLevels(tip_rms=1e-3, torque_rms=np.ones(1))
     free = read_free(load_design("hub-lqg"), ["observer.noise.tip"], joints=1).numbers
