@@ -1,4 +1,4 @@
-"""Ledger of a sweep: what has been judged, in a file that a kill leaves whole."""
+"""Ledger of a sweep or a tuning: what has been judged, in a file that a kill leaves whole."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Row:
 
 
 class Ledger:
-    """Rows of a sweep by point, on disk or in memory.
+    """Rows of a sweep or a tuning by point, on disk or in memory.
 
-    A file holds several sweeps, told apart by the digest of all that their rows depend on: nothing
-    is found under another model, design, setting or version, and nothing of it is lost.
+    A file holds several, told apart by the digest of all that their rows depend on: nothing is
+    found under another model, design, setting or version, and nothing of it is lost.
 
     Parameters
     ----------
@@ -49,12 +49,12 @@ class Ledger:
     content
         Digest of all that the rows depend on.
     label
-        Names of what is swept: a file of a sweep with another label is refused.
+        Names of what is varied: a file of something with another label is refused.
 
     Raises
     ------
     InputError
-        When the file is no ledger, or that of a sweep with another label.
+        When the file is no ledger, or one with another label.
     """
 
     def __init__(self, path: Path | None, content: str, label: Mapping[str, Any]) -> None:
@@ -76,7 +76,7 @@ class Ledger:
         known = self._file.execute("select distinct label from sweeps").fetchall() if tables else []
         if any(label != one for (one,) in known):
             raise InputError(
-                f"{self.path}: expected the ledger of this sweep, got that of "
+                f"{self.path}: expected the ledger of {_words(label)}, got that of "
                 f"{_words(known[0][0])}; name another file"
             )
         self._file.execute("pragma journal_mode = wal")
@@ -100,6 +100,12 @@ class Ledger:
         query = "select point from points where content = ?"
         return {point for (point,) in self._file.execute(query, (self.content,))}
 
+    def get(self, point: int) -> Row | None:
+        """Return the row of a point, None where it is not done."""
+        query = "select row from points where content = ? and point = ?"
+        found = self._file.execute(query, (self.content, point)).fetchone()
+        return _row(point, *found) if found else None
+
     def add(self, rows: Iterable[Row]) -> None:
         """Store rows, all or none of them; those that are there already stay."""
         texts = [
@@ -118,14 +124,22 @@ class Ledger:
         """All rows in the order of the points."""
         query = "select point, row from points where content = ? order by point"
         for point, text in self._file.execute(query, (self.content,)):
-            metrics, failed, refused = json.loads(text)
-            yield Row(point=point, metrics=metrics, failed=failed, refused=refused)
+            yield _row(point, text)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        self.close()
+
+
+def _row(point: int, text: str) -> Row:
+    metrics, failed, refused = json.loads(text)
+    return Row(point=point, metrics=metrics, failed=failed, refused=refused)
 
 
 def _why(error: sqlite3.Error) -> str:

@@ -354,6 +354,9 @@ class TuneOptions(VariedOptions):
     jobs: int | None = _option(
         "--jobs", "N", "Processes; default: one on each core.", type=click.IntRange(min=1)
     )
+    ledger: Path | None = _option(
+        "--ledger", "FILE", "Keep all that is evaluated here; the same command resumes from it."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -58,6 +58,10 @@ def test_the_answer_has_the_keys_of_the_contract(tuned):
     assert answer["seconds"] > 0
     history = answer["starts"][0]["history"]
     assert len(history["evaluations"]) == len(history["objective"]) == len(history["violation"])
+    (excess,) = history["excess"].values()
+    assert len(excess) == len(history["violation"])
+    assert [max(x, 0.0) for x in excess] == pytest.approx(history["violation"], abs=1e-9)
+    assert answer["resumed"] == 0
 
 
 def test_the_keys_known_before_the_work_are_those_of_the_answer(tuned):

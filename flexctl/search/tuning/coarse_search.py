@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 
@@ -18,18 +19,16 @@ _NEVER = 1e3  # s: what never settles comes after all that does
 INFEASIBLE = 1e6  # places with a violation come after all without
 
 
-def coarse_search(problem: Problem, start: Array, seed: int) -> tuple[Array, int]:
-    """Return the best place (n,) of some generations of an evolution strategy from a start.
+def coarse_search(rank: Callable[[Array], float], start: Array, seed: int) -> tuple[Array, int]:
+    """Return the place (n,) of least rank of some generations of an evolution strategy.
 
-    And how many places were evaluated.
-
-    Places are ordered by violation, then objective; those of a single number are drawn evenly.
+    And how many places were evaluated. Places of a single number are drawn evenly.
     Source: [Hansen16].
     """
     rng = np.random.default_rng(seed)
     if len(start) == 1:
         drawn = (np.arange(_ALONE) + rng.random(_ALONE)) / _ALONE
-        return min(drawn[:, None], key=lambda u: merit(problem, u)), _ALONE
+        return min(drawn[:, None], key=rank), _ALONE
     import cma  # takes a tenth of a second, which other searches need not spend
 
     mean = start if seed % 2 else rng.random(len(start))
@@ -39,7 +38,7 @@ def coarse_search(problem: Problem, start: Array, seed: int) -> tuple[Array, int
         strategy = cma.CMAEvolutionStrategy(np.clip(mean, 0.01, 0.99), _WIDTH, options)
         while not strategy.stop():
             places = strategy.ask()
-            strategy.tell(places, [merit(problem, np.asarray(u)) for u in places])
+            strategy.tell(places, [rank(np.asarray(u)) for u in places])
         best = np.clip(np.asarray(strategy.result.xbest, dtype=float), 0.0, 1.0)
         return best, int(strategy.result.evaluations)
 

@@ -10,6 +10,7 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.search.nonsmooth import Minimum, Pieces, Progress, minimise
 from flexctl.search.tuning.loops_of_arms import LostError
+from flexctl.search.tuning.memory import Memory
 from flexctl.search.tuning.point import Point
 from flexctl.search.tuning.problem import Problem
 from flexctl.search.tuning.spectra import SpectralLimit
@@ -35,13 +36,15 @@ _STEP = 0.2  # of the scales: a step that is neither small nor large
 class Step:
     """Where a search is: evaluations, objective in its unit, violation relative to its limit.
 
-    `worst`: the limit that is violated most; empty where it is stability.
+    `worst`: the limit that is violated most; empty where it is stability. `excess`: of every limit
+    how far it is exceeded, as the search measures it, negative where it is kept.
     """
 
     evaluations: int
     objective: float
     violation: float
     worst: str = ""
+    excess: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,15 +85,18 @@ class Found:
 class Search:
     """A search from one start."""
 
-    def __init__(self, problem: Problem, *, evaluations: int, seed: int = 0) -> None:
-        self.problem, self.left, self.seed = problem, evaluations, seed
+    def __init__(
+        self, problem: Problem, memory: Memory, *, evaluations: int, seed: int = 0
+    ) -> None:
+        self.problem, self.memory = problem, memory
+        self.left, self.seed = evaluations, seed
         self.history: list[Step] = []
         self.best: Array | None = None  # so far, of what is minimised at present
         self.tell: Callable[[Step], None] | None = None
         self._count = 0
         self._last: Point | None = None
         self._points = dict[bytes, Point]()
-        self._worst = ""
+        self._excess: tuple[float, ...] = ()
 
     @property
     def evaluated(self) -> int:
@@ -125,7 +131,7 @@ class Search:
     def _found(self, found: Minimum) -> Found:
         return Found(
             u=found.x,
-            objective=self.problem.value(self._point(found.x)),
+            objective=self._value(found.x),
             violation=found.violation,
             stationarity=found.stationarity,
             status=found.status,
@@ -142,7 +148,7 @@ class Search:
 
         def eigenvalues(u: Array) -> Pieces:
             try:
-                return self.problem.spectral_at(u)
+                return self.memory.spectral(self.problem, u)
             except LostError:
                 return Pieces.of(np.array([np.inf]), np.zeros((1, len(u))))
 
@@ -159,7 +165,7 @@ class Search:
 
     def _order(self, u: Array, problem: Problem) -> tuple[float, float]:
         """Violation of all limits, infinite where the loop is not stable, and objective."""
-        pieces, _ = problem.judged(replace(self._point(u), problem=problem))
+        pieces, _ = self.memory.judged(problem, replace(self._point(u), problem=problem))
         lost = not np.isfinite(pieces.objective)
         return np.inf if lost else pieces.violation, pieces.objective
 
@@ -179,11 +185,12 @@ class Search:
 
         def functions(u: Array) -> Pieces:
             self._last = here = replace(self._point(u), problem=problem)
-            pieces, owners = problem.judged(here)
-            worst = owners[int(pieces.constraints.argmax())]
-            self._worst = str(problem.requirements[worst]) if worst >= 0 else ""
+            pieces, owners = self.memory.judged(problem, here)
+            self._excess = _by_owner(pieces.constraints, owners, len(problem.requirements))
             sloped = here.differentiated
-            return replace(of(pieces), differentiate=lambda: of(problem.judged(sloped)[0]))
+            return replace(
+                of(pieces), differentiate=lambda: of(self.memory.judged(problem, sloped)[0])
+            )
 
         return functions
 
@@ -261,7 +268,10 @@ class Search:
     def _unweighted(self, u: Array) -> float:
         """Value of an objective of one metric, without its weight."""
         (weight,) = self.problem.objective.sums[0].values()
-        return self.problem.value(self._point(u)) / weight
+        return self._value(u) / weight
+
+    def _value(self, u: Array) -> float:
+        return self.memory.value(self.problem, self._point(u))
 
     @property
     def _window(self) -> float:
@@ -318,15 +328,18 @@ class Search:
         here = self._last
         value = np.inf
         if here is not None and np.array_equal(here.u, progress.x):
-            value = self.problem.value(here)
+            value = self.memory.value(self.problem, here)
         if np.isfinite(value):
-            self.history.append(Step(self._count, value, progress.violation, self._worst))
+            k = int(np.argmax(self._excess)) - 1
+            worst = str(self.problem.requirements[k]) if k >= 0 else ""
+            step = Step(self._count, value, progress.violation, worst, self._excess[1:])
+            self.history.append(step)
         if self.tell and self.history:
             self.tell(replace(self.history[-1], evaluations=self._count))
 
     def _multipliers(self, found: Minimum) -> dict[int, float]:
         """Multipliers of a minimum by requirement, those that are not zero."""
-        _, owners = self.problem.judged(self._point(found.x))
+        _, owners = self.memory.judged(self.problem, self._point(found.x))
         total = dict[int, float]()
         if len(owners) != len(found.multipliers):  # pieces of another aim
             return total
@@ -334,3 +347,10 @@ class Search:
             if x > 0:
                 total[k] = total.get(k, 0.0) + x
         return total
+
+
+def _by_owner(constraints: Array, owners: list[int], count: int) -> tuple[float, ...]:
+    """Return the largest constraint of stability and of each of `count` requirements."""
+    whose = np.array(owners)
+    found = (constraints[whose == k].max(initial=-np.inf) for k in range(-1, count))
+    return tuple(map(float, found))

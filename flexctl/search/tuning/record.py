@@ -128,6 +128,8 @@ class Tuning(Summary):
         As of `sweep`, where modes keep their shapes over the arms; else None.
     interrupted
         Whether it was ended before its time.
+    resumed
+        Number of results that its ledger had at the beginning.
     judged_on
         Arms on which all limits were verified, the nominal one first.
     worst_before, worst_after
@@ -177,6 +179,7 @@ class Tuning(Summary):
     certificate: Certificate | None = field(default=None, repr=False)
     shape_error: tuple[ShapeChange, str, float] | None = None
     interrupted: bool = False
+    resumed: int = 0
 
     def _facts(self) -> dict[str, Any]:
         return {

@@ -21,6 +21,7 @@ from flexctl.search.tuning.coarse_search import coarse_search
 from flexctl.search.tuning.eigenvalue_path import eigenvalue_path
 from flexctl.search.tuning.local_search import Found, Search, Step
 from flexctl.search.tuning.loops_of_arms import LostError, arm_loops
+from flexctl.search.tuning.memory import Memory
 from flexctl.search.tuning.problem import Problem
 from flexctl.search.tuning.record import Constraint, Relief, Tuning, Unseen
 from flexctl.search.tuning.requirements import Requirement, is_spectral, worst
@@ -98,13 +99,14 @@ class Rounds:
         self,
         problem: Problem,
         asked: Asked,
+        memory: Memory,
         *,
         starts: int,
         evaluations: int,
         seed: int,
         jobs: int | None,
     ) -> None:
-        self.asked = asked
+        self.asked, self.memory = asked, memory
         self.problem, self.seed, self.starts, self.each = problem, seed, starts, evaluations
         self.jobs = jobs
         self.progress: Callable[[Step], None] | None = None
@@ -184,7 +186,7 @@ class Rounds:
         finer = (Case(order=order) for order in arm_loops(self.problem.study).finer)
         stable = replace(stable, cases=tuple(dict.fromkeys((*stable.cases, *finer))))
         problem = replace(self.problem, exact=True, spectral=(stable,))
-        found = Search(problem, evaluations=self.each, seed=self.seed).approach(u)
+        found = Search(problem, self.memory, evaluations=self.each, seed=self.seed).approach(u)
         self.nearest = found
         return self._judge(found.u, self.arms)
 
@@ -211,19 +213,24 @@ class Rounds:
         """Judge a place on arms, on all cores; what was judged there before is known."""
         known = self._verified.setdefault(u.tobytes(), {})
         missing = [arm for arm in arms if _key(arm) not in known]
+        kept = self.memory.verified(self.problem, u, missing)
+        known |= {_key(one.arm): one for one in kept if one}
+        missing = [arm for arm, one in zip(missing, kept, strict=True) if not one]
         tasks = [partial(verdict_on, self.problem, u, arm) for arm in missing]
-        spillover, *verdicts = self._all([partial(self.problem.spillover, u), *tasks])
-        for arm, verdict in zip(missing, verdicts, strict=True):
-            known[_key(arm)] = verified(self.problem, verdict, arm)
-        found = tuple(known[_key(arm)] for arm in arms)
-        return _Judged(u=u, arms=found, share=self.share, spillover=spillover)
+        spill = partial(self.memory.spillover, self.problem, u)
+        spillover, *verdicts = self._all([spill, *tasks])
+        found = [verified(self.problem, *one) for one in zip(verdicts, missing, strict=True)]
+        self.memory.keep(self.problem, u, found)
+        known |= {_key(one.arm): one for one in found}
+        every = tuple(known[_key(arm)] for arm in arms)
+        return _Judged(u=u, arms=every, share=self.share, spillover=spillover)
 
     def _all(self, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
         return in_parallel(tasks, self.jobs)
 
     def _search(self, places: Sequence[Array]) -> list[Found]:
         searches = [
-            Search(self.problem, evaluations=self.each, seed=self.seed + k)
+            Search(self.problem, self.memory, evaluations=self.each, seed=self.seed + k)
             for k in range(len(places))
         ]
         self.live = searches[0]
@@ -285,7 +292,7 @@ class Rounds:
     def _places(self, start: Array) -> list[Array]:
         """Return the starts: the file's, and others that a coarse search finds good."""
         others = [
-            partial(coarse_search, self.problem, start, self.seed + k)
+            partial(coarse_search, partial(self.memory.merit, self.problem), start, self.seed + k)
             for k in range(1, self.starts)
         ]
         found = self._all(others)
@@ -339,6 +346,7 @@ class Rounds:
             seconds=time.monotonic() - begin,
             shape_error=study.shape_error(),
             interrupted=self.interrupted,
+            resumed=self.memory.resumed,
             judged_on=tuple(one.arm for one in best.arms),
             worst_before=worst_metrics(first.counted),
             worst_after=worst_metrics(best.counted),
@@ -368,8 +376,24 @@ class Rounds:
         which = sorted(k for k in {*shares, *violated} if k >= 0)[:_RELIEFS]
         if len(self.problem.requirements) < 2:
             return ()
-        tasks = [partial(_without, self.problem, k, best.u, self.seed) for k in which]
+        tasks = [partial(self._without, k, best.u) for k in which]
         return tuple(self._all(tasks))
+
+    def _without(self, k: int, u: Array) -> Relief:
+        """Search for a while without requirement k, from a place u (n,)."""
+        problem = self.problem
+        kinds = [i for i, one in enumerate(problem.requirements) if is_spectral(one)]
+        kept = tuple(one for i, one in enumerate(problem.requirements) if i != k)
+        first, *limits = problem.spectral
+        own = (one for i, one in zip(kinds, limits, strict=True) if i != k)
+        others = replace(problem, requirements=kept, spectral=(first, *own))
+        found = Search(others, self.memory, evaluations=_RELIEF, seed=self.seed).run(u)
+        return Relief(
+            requirement=problem.requirements[k],
+            violation=found.violation,
+            objective=found.objective,
+            evaluations=found.evaluations,
+        )
 
     def _as_files(self, designs: Sequence[Design]) -> tuple[Evaluation, ...]:
         """Judge designs as if they were read from their files, on other truth orders too."""
@@ -382,22 +406,6 @@ class Rounds:
             design_basis=study.design_basis,
             baseline=False,
         ).evaluations
-
-
-def _without(problem: Problem, k: int, u: Array, seed: int) -> Relief:
-    """Search for a while without requirement k, from a place u (n,)."""
-    kinds = [i for i, one in enumerate(problem.requirements) if is_spectral(one)]
-    kept = tuple(one for i, one in enumerate(problem.requirements) if i != k)
-    first, *limits = problem.spectral
-    own = (one for i, one in zip(kinds, limits, strict=True) if i != k)
-    others = replace(problem, requirements=kept, spectral=(first, *own))
-    found = Search(others, evaluations=_RELIEF, seed=seed).run(u)
-    return Relief(
-        requirement=problem.requirements[k],
-        violation=found.violation,
-        objective=found.objective,
-        evaluations=found.evaluations,
-    )
 
 
 def _certificate(problem: Problem, u: Array) -> Certificate | None:

@@ -12,6 +12,7 @@ from flexctl.search.samples import Spec, Variation
 from flexctl.search.tuning.asked import asked_of, check_effort
 from flexctl.search.tuning.free_numbers import Bounds
 from flexctl.search.tuning.local_search import Step
+from flexctl.search.tuning.memory import Memory
 from flexctl.search.tuning.reading import read_problem
 from flexctl.search.tuning.record import Tuning
 from flexctl.search.tuning.rounds import Rounds
@@ -36,6 +37,7 @@ def tune(
     unseen: int = UNSEEN,
     seed: int = 0,
     jobs: int | None = None,
+    ledger: str | Path | None = None,
     shapes: ShapesChoice = "kept",
     true_arm: Arm | str | Path | None = None,
     truth_basis: BasisChoice | None = None,
@@ -75,6 +77,8 @@ def tune(
         Number of arms on which the result is verified, where arms vary.
     jobs
         Processes; by default one on each core, on Linux and with OPENBLAS_NUM_THREADS=1.
+    ledger
+        File in which all is kept that is evaluated: the same call goes on where another was ended.
     shapes
         Whether modes keep the shapes of the arm in the file where the arm varies, or are "rebuilt"
         for each arm, as of `sweep`.
@@ -88,7 +92,8 @@ def tune(
     Raises
     ------
     InputError
-        When a key, a bound, a metric or a limit makes no sense, or no metric depends on a number.
+        When a key, a bound, a metric or a limit makes no sense, or no metric depends on a number;
+        when the ledger is another file, or that of another arm or of other numbers.
     DesignError
         When there is no controller with the numbers of the file.
 
@@ -120,6 +125,8 @@ def tune(
         truth_basis=truth_basis,
         design_basis=design_basis,
     )
-    work = Rounds(problem, asked, starts=starts, evaluations=evaluations, seed=seed, jobs=jobs)
-    work.progress, work.heeded = progress, interrupted
-    return work.run(unseen, begin)
+    with Memory(Path(ledger) if ledger else None, problem) as memory:
+        effort = {"starts": starts, "evaluations": evaluations, "seed": seed, "jobs": jobs}
+        work = Rounds(problem, asked, memory, **effort)
+        work.progress, work.heeded = progress, interrupted
+        return work.run(unseen, begin)

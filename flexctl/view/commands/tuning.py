@@ -42,7 +42,7 @@ from flexctl.view.words.tuning import (
 )
 
 _NO_LIMITS = ("none", "")
-_PASSED = "quantile untied starts evaluations unseen seed jobs shapes"
+_PASSED = "quantile untied starts evaluations unseen seed jobs ledger shapes"
 
 
 def tune_design(options: TuneOptions, model: str, word: str) -> Result:

@@ -1,4 +1,4 @@
-"""What tuning found: objective and violation over evaluations, eigenvalues before and after."""
+"""What tuning found: objective and limits over evaluations, eigenvalues before and after."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
 from flexctl.search import Found, Tuning
 from flexctl.verdict import MORE_IS_BETTER
@@ -17,8 +17,11 @@ from flexctl.view.figures.style import BAD, GOOD, MUTED, PALETTE, new_figure, st
 from flexctl.view.words.metrics import metric_unit, units_for
 from flexctl.view.words.tuning import objective_name, tuning_sentences
 
-_WIDE, _HIGH = 10.4, 5.0
+_WIDE, _HIGH = 10.4, 6.2
 _FLOOR = 1e-6  # violation that counts as none
+_FAR = 1e3  # of a limit: more is drawn as this
+_NAMED = 3  # limits that come nearest
+_STEEP = 1.0  # of a limit: beyond that the axis is logarithmic
 _FEWEST = 3.0  # ratio of objectives from which on their axis is logarithmic
 _OLD: dict[str, Any] = {"marker": "o", "facecolors": "white", "edgecolors": "black", "s": 26.0}
 _NEW: dict[str, Any] = {"marker": "D", "color": PALETTE[1], "edgecolors": "black", "s": 28.0}
@@ -31,10 +34,10 @@ _FAST = 4.0  # times the largest that moves: eigenvalues beyond are left out
 def plot_tuning(tuning: Tuning) -> Figure:
     """Draw how the search went, and where the eigenvalues moved."""
     figure = new_figure(_WIDE, _HIGH)
-    grid = figure.add_gridspec(2, 2, width_ratios=(1.0, 1.1), height_ratios=(1.4, 1.0))
+    grid = figure.add_gridspec(2, 2, width_ratios=(1.0, 1.1), height_ratios=(1.2, 1.0))
     above, below = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[1, 0])
     _objective(above, tuning)
-    _violation(below, tuning)
+    _excess(below, tuning)
     below.sharex(above)
     _plane(figure.add_subplot(grid[:, 1]), tuning)
     figure.suptitle(next(tuning_sentences(tuning)), fontsize=10.5, x=0.01, ha="left")
@@ -97,25 +100,38 @@ def _label(tuning: Tuning) -> str:
     return f"{short} [{unit}]" if unit else short
 
 
-def _violation(axes: Axes, tuning: Tuning) -> None:
-    """Draw the largest violation of a limit; what is none lies on the floor."""
+def _excess(axes: Axes, tuning: Tuning) -> None:
+    """Draw how far the limits are exceeded in the best search, a curve for each that comes near."""
     searches = _searches(tuning)
     if not searches:
         say_instead(axes, "No search found a stable loop to go on from.", BAD)
         return
-    most = max((s.violation for one in searches for s in one.history), default=0.0)
-    if most <= _FLOOR:
-        say_instead(axes, "All steps shown keep all limits.", GOOD)
+    best = searches[0]
+    if not tuning.constraints:
+        say_instead(axes, "No limits were asked for.", MUTED)
         return
-    for k, found in enumerate(searches):
-        x = [step.evaluations for step in found.history]
-        y = [max(step.violation, _FLOOR) for step in found.history]
-        axes.plot(x, y, ".-", color=PALETTE[k % len(PALETTE)], linewidth=0.9)
-    axes.set_yscale("log")
-    axes.set_ylim(0.5 * _FLOOR, 3 * most if np.isfinite(most) else None)
-    axes.axhspan(0.5 * _FLOOR, 1.5 * _FLOOR, color=GOOD, alpha=0.15)
-    axes.set_ylabel("violation of limits,\nrelative")
+    x = [step.evaluations for step in best.history]
+    every = np.array([step.excess for step in best.history])
+    every = np.clip(np.nan_to_num(every, nan=_FAR), -1.0, _FAR)
+    nearest = np.argsort(-every.max(axis=0), kind="stable")
+    for k, values in zip(range(every.shape[1]), every.T, strict=True):
+        rank = int(np.flatnonzero(nearest == k)[0])
+        named = rank < _NAMED
+        style: dict[str, Any] = {"color": PALETTE[rank % len(PALETTE)] if named else MUTED}
+        style["zorder"] = 3 if named else 2
+        name = str(tuning.constraints[k].requirement) if named else None
+        axes.plot(x, values, marker=".", linewidth=1.0, label=name, **style)
+    top = float(every.max())
+    if top > _STEEP:
+        axes.set_yscale("symlog", linthresh=_STEEP)
+        axes.yaxis.set_major_formatter(ScalarFormatter())
+    high = max(1.3 * top, 0.15)
+    axes.set_ylim(min(-0.05, 1.1 * float(every.min())), high)
+    axes.axhspan(0.0, high, color=BAD, alpha=0.10, linewidth=0)
+    axes.axhline(0.0, color=BAD, linewidth=1.0)
+    axes.set_ylabel("limits of the best search:\nexceeded by (below 0: kept)")
     axes.set_xlabel("evaluations of a search")
+    legend_above(axes, columns=1)
 
 
 def _plane(axes: Axes, tuning: Tuning) -> None:

@@ -30,7 +30,7 @@ def known_of_tuning() -> Known:
         **_all(
             VALUE,
             "model design improved feasible untied quantile certified evaluations seconds "
-            "interrupted verdict",
+            "interrupted resumed verdict",
         ),
         **_all(
             ANY,

@@ -57,8 +57,8 @@ def tuning_json(tuning: Tuning) -> dict[str, Any]:
             },
             "certified": tuning.certificate is not None and tuning.certificate.proven,
             "shape_error": shape_error_json(tuning),
-            "starts": [_start(one) for one in tuning.starts],
-            **attributes(tuning, "evaluations seconds interrupted"),
+            "starts": [_start(one, tuning) for one in tuning.starts],
+            **attributes(tuning, "evaluations seconds interrupted resumed"),
             "worst": {"before": dict(tuning.worst_before), "after": dict(tuning.worst_after)},
             "before": evaluation_json(tuning.before),
             "after": evaluation_json(tuning.after),
@@ -83,7 +83,8 @@ def _constraint(one: Constraint, *, active: bool) -> dict[str, Any]:
     }
 
 
-def _start(found: Found) -> dict[str, Any]:
+def _start(found: Found, tuning: Tuning) -> dict[str, Any]:
+    excess = zip(*(step.excess for step in found.history), strict=True)
     return {
         **attributes(found, "objective violation stationarity status evaluations"),
         "multipliers": {str(k): x for k, x in found.multipliers.items()},
@@ -92,6 +93,10 @@ def _start(found: Found) -> dict[str, Any]:
             "evaluations": [step.evaluations for step in found.history],
             "objective": [step.objective for step in found.history],
             "violation": [step.violation for step in found.history],
+            "excess": {
+                str(one.requirement): list(values)
+                for one, values in zip(tuning.constraints, excess, strict=False)
+            },
         },
     }
 

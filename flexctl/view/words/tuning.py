@@ -379,7 +379,8 @@ def _searched(tuning: Tuning) -> Iterator[str]:
     if tuning.interrupted:
         yield f"Interrupted after {cost}: this is the best so far."
     else:
-        yield f"Searched over {counted(len(tuning.free), 'free number')}: {cost}."
+        resumed = f", {tuning.resumed} results from the ledger" if tuning.resumed else ""
+        yield f"Searched over {counted(len(tuning.free), 'free number')}: {cost}{resumed}."
         yield from _ended(tuning)
     if others := [arm for arm in tuning.judged_on if arm]:
         watched = sum(arm in tuning.arms for arm in others)
