@@ -80,17 +80,18 @@ def simulate_many(
     if times is not None:
         times = checks.finite("times", times)
     driver = lanes_driver() if len(loops) > 1 else None
-    paths = lane_libraries(loops[0], _METHOD) if driver else None
     found = dict[int, Trajectory | FlexctlError]()
-    if driver and paths:
+    if driver:
         posed = dict[int, _Posed]()
         for k, loop in enumerate(loops):
             try:
                 posed[k] = _pose(loop, times, tolerance)
             except FlexctlError as error:
                 found[k] = error
-        for group in _groups(posed):
-            found |= _run_group({k: posed[k] for k in group}, driver, paths)
+        groups = _groups(posed)
+        paths = lane_libraries(loops[0], _METHOD) if groups else None
+        for group in groups if paths else ():
+            found |= _run_group({k: posed[k] for k in group}, driver, paths or {})
     for k, loop in enumerate(loops):
         if k not in found:
             found[k] = _simulate(loop, times, tolerance)
