@@ -124,6 +124,8 @@ struct state {
   real *tau, *held_tau, *samples;      /* torques now, held, and sampled */
   real *s_ref, *z_rate, *slopes;       /* s, q_d, v_d, a_d; rates of z; of the lines */
   real *M, *D, *K, *Jq, *Jv, *N;       /* iteration matrix N and its parts, for implicit methods */
+  real *Jz, *F, *E;                    /* (m, n_z), (n_z, n_z) of the law's states; E = 1 - c F */
+  real *z_delta, *probe;               /* (n_z,) Newton step of z'; (m + n_z,) the law at y0 */
   real *f, *delta, *p0;                /* (n,) residual, Newton step, momentum */
   real *push, *steep;                  /* (n,) force of bristles and its slope */
   real *bent, *bent_rate;              /* (n_b,) states of bristles and their rates */
@@ -131,7 +133,7 @@ struct state {
   real *slide, *slide_slope;           /* (n,) force of what slips, and its slope */
   real *W, *column;                    /* (n_s, n_s), (n,) of the problem of what sticks */
   real taken[2], share;                /* power and energy of bristles; c of their states */
-  casadi_int *pivot;
+  casadi_int *pivot, *z_pivot;
   real now, phase;                     /* inputs of the reference */
   double t;                            /* of the last accepted state, for failures */
   real off;                            /* error of the last step in units of the tolerance */

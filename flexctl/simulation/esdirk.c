@@ -3,8 +3,8 @@
 
    Every stage solves for the accelerations a of q_i = q* + h g v_i, v_i = v* + h g a_i by Newton's
    method on the inverse dynamics. The method is L-stable: undamped modes far above the motion do
-   not limit the step. The integral states of the law are carried along without error control of
-   their own. Source: [KennedyCarpenter03]. */
+   not limit the step. Of a law with states as fast as the arm z' is solved for too; integrals alone are
+   carried along without error control of their own. Source: [KennedyCarpenter03]. */
 
 #define STAGES 6
 static const double G = 0.25;
@@ -60,6 +60,25 @@ static void place_stage(state_t *s, double hg, const double *a, double *y) {
   }
 }
 
+/* One correction of z' in a stage of the share hg, and of the torques by it; returns the sum of
+   squares of the correction of z in units of the tolerance. */
+static double correct_law(state_t *s, double hg, const double *y, double *z_rate) {
+  const casadi_int n_z = s->n_z, m = s->m, at = 2 * s->n;
+  double *d = s->z_delta, sum = 0;
+  for (casadi_int i = 0; i < n_z; i++) d[i] = s->z_rate[i] - z_rate[i];
+  solve_factored(s->E, n_z, s->z_pivot, d);
+  for (casadi_int i = 0; i < n_z; i++) {
+    const int is_rate = i >= n_z - s->p->n_hat; /* of an estimate [q^; v^] */
+    const double size = is_rate ? weight_v(s, y[at + i]) : weight_q(s, y[at + i]);
+    const double dz = hg * d[i];
+    sum += dz / size * (dz / size);
+    z_rate[i] += d[i];
+    for (casadi_int j = 0; j < m; j++) s->tau[j] += s->Jz[j + m * i] * dz;
+    s->z_rate[i] = z_rate[i];
+  }
+  return sum;
+}
+
 /* z of the stage by z' = its last value; returns how far z' moved in units of the tolerance. */
 static double update_integral(state_t *s, double *z_rate) {
   double shift = 0;
@@ -70,9 +89,9 @@ static double update_integral(state_t *s, double *z_rate) {
   return shift;
 }
 
-/* One correction of the accelerations; returns its size in units of the tolerance. */
-static double correct(state_t *s, double hg, const double *y, double *a) {
-  double sum = 0;
+/* One correction of the accelerations; returns its size in units of the tolerance, with that of
+   z, of which `sum` is the sum of squares. */
+static double correct(state_t *s, double hg, const double *y, double *a, double sum) {
   for (casadi_int i = 0; i < s->n; i++) s->delta[i] = -s->f[i];
   solve(s, s->delta);
   for (casadi_int i = 0; i < s->n; i++) {
@@ -81,7 +100,7 @@ static double correct(state_t *s, double hg, const double *y, double *a) {
     sum += x * x + z * z;
     a[i] += s->delta[i];
   }
-  return sqrt(sum / (2 * s->n));
+  return sqrt(sum / (2 * s->n + (solves_law(s) ? s->n_z : 0)));
 }
 
 /* Newton's method for the rate k of a stage, its state into y1; 1 if it converges. */
@@ -94,10 +113,11 @@ static int solve_stage(state_t *s, double t, double hg, double *k) {
     place_stage(s, hg, a, y);
     for (casadi_int i = 0; i < s->n_z; i++) y[2 * n + i] = s->y_star[2 * n + i] + hg * z_rate[i];
     evaluate_torque(s, y);
+    const double moved = solves_law(s) ? correct_law(s, hg, y, z_rate) : 0;
     const double shift = update_integral(s, z_rate);
     bend(s, hg, y);
     residual(s, y, a);
-    const double size = correct(s, hg, y, a);
+    const double size = correct(s, hg, y, a, moved);
     if (!isfinite(size)) return 0;
     /* the linear rate of convergence says how far the next iterate would still move */
     const double ratio = iteration ? size / previous : 1;
@@ -124,7 +144,7 @@ static int begin_esdirk(state_t *s, double t) {
   if (s->n_b) evaluate_bristles(s, s->y0 + s->n, s->y0 + 2 * s->n + s->n_z, 0);
   for (int k = 0; k < 2; k++) { /* the second takes away round-off of the first */
     residual(s, s->y0, a);
-    correct(s, 0, s->y0, a);
+    correct(s, 0, s->y0, a, 0);
   }
   complete_rate(s, s->y0, s->k[0]);
   return OK;

@@ -41,7 +41,6 @@ INTEGRATORS: Mapping[str, Integrator] = {
         words="ARK4(3)6L[2]SA (ESDIRK) with error control",
         number=0,
         functions=("balance", *_NEWTON),
-        observes=False,
         implicit=True,
     ),
     "explicit": Integrator(
