@@ -20,9 +20,9 @@ class Integrator:
 
     `implicit`: whether rates that decay much faster than the motion, such as those of smoothed
     friction, leave its step alone. `observes`: whether it integrates an observer's or an external
-    law's states too. The implicit methods in C solve for the arm's accelerations and treat the
-    law's states by fixed-point iteration, so these must not be fast. Own states, such as those of
-    filters, are slow enough for the steps of an accurate run: else these become shorter.
+    law's states too. The midpoint rule solves for the arm's rates and treats the law's states by
+    fixed-point iteration, so these must not be fast. Own states, such as those of filters, are slow
+    enough for the steps of an accurate run: else these become shorter.
     """
 
     words: str

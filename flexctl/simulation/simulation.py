@@ -246,9 +246,8 @@ def _integrate(given: InitialValueProblem, name: str, step: float | None) -> Run
             f"integrator: expected one of {AUTO}, {', '.join(able)}, as friction has rates of "
             f"{rate:.3g} 1/s where a joint sticks, got {name}"
         )
-    in_c = name == "esdirk" and not loop.controller.moves_fast
-    driver = compiled_driver(loop, method) if in_c and by_events else None
     if by_events:
+        driver = compiled_driver(loop, method) if name == "esdirk" else None
         if driver is None:
             return run_with_events(given, name)
         return run_compiled(given, driver, method, step)
@@ -316,27 +315,22 @@ def attempts(
 ) -> list[tuple[str, int]]:
     """Integrators to try, each with its limit of steps.
 
-    Both get similar numbers of steps. Without a compiler SciPy's Radau replaces esdirk; esdirk is
-    not used for laws with states that vary between events: its iteration would shorten its steps.
-    If these are too fast for the explicit method, as poles of H-infinity controllers may be, BDF is
-    used. Smoothed friction is for implicit methods alone.
+    Both get similar numbers of steps. Without a compiler SciPy's Radau replaces esdirk. Smoothed
+    friction is for implicit methods alone. Where states of the law vary between events, BDF is the
+    last to be tried.
     """
     if loop.truth.arm.sticking_joints:
         smooth = loop.truth.arm.sticking_joints == loop.truth.arm.dry_joints
-        in_c = driver_library() is not None and not loop.controller.moves_fast
-        first = not in_c and smooth and turned <= EASY_STEPS
+        first = driver_library() is None and smooth and turned <= EASY_STEPS
         order = ("explicit", "esdirk") if first else ("esdirk",)
         return [(name, max_steps) for name in order]
     if loop.truth.arm.dry_joints:
-        order = ("bdf",) if loop.controller.moves_fast else ("esdirk", "bdf")
-        return [(name, max_steps) for name in order]
-    if loop.controller.moves_fast:
-        order = ("bdf", "explicit") if turned > max_steps else ("explicit", "bdf")
-        return [(name, max_steps) for name in order]
+        return [(name, max_steps) for name in ("esdirk", "bdf")]
     budget = min(esdirk_budget(turned, stretches), max_steps)
     first = min(_OFTEN * max(turned, stretches) + _SOME, max_steps)
     tried = [("esdirk", budget)] if budget else []
     tried += [(name, most) for most in (first, max_steps) for name in ("explicit", "esdirk")]
+    tried += [("bdf", max_steps)] if loop.controller.moves_fast else []
     if driver_library() is None:  # a failed trial costs as much as a complete run
         tried = [(name, max_steps) for name, _ in tried]
     return list(dict.fromkeys(tried))

@@ -313,11 +313,28 @@ def test_an_integral_of_measured_positions_leaves_no_error(make):
     assert left[0].max() < 1e-5
 
 
-@pytest.mark.parametrize(("name", "step"), [("esdirk", None), ("midpoint", 1e-4)])
-def test_methods_that_iterate_the_law_along_are_refused(make, name, step):
+def test_a_method_that_iterates_the_law_along_is_refused(make):
     loop = close(make, "single", **observing())
-    with pytest.raises(InputError, match=rf"integrator: expected one of auto, .* got {name}"):
-        simulate(loop, integrator=name, step=step)
+    with pytest.raises(InputError, match=r"integrator: expected one of auto, .* got midpoint"):
+        simulate(loop, integrator="midpoint", step=1e-4)
+
+
+@pytest.mark.parametrize("arm", ["single", "two-link"])
+def test_an_observer_is_solved_for_beside_the_arm(make, arm):
+    loop = close(
+        make, arm, **observing(observer={"start_error": [1e-2, -1e-2][: 1 + (arm != "single")]})
+    )
+    times = np.linspace(0, 0.4, 9)
+    expected = simulate(loop, times=times, integrator="explicit", tolerance=TIGHT)
+    scale = {name: np.abs(getattr(expected, name)).max() for name in "qvz"}
+    off = []
+    for relative in (1e-6, 1e-9):
+        run = simulate(loop, times=times, integrator="esdirk", tolerance=Tolerance.of(relative))
+        pairs = ((getattr(run, x), getattr(expected, x), scale[x]) for x in "qvz")
+        off.append(max(np.abs(a - b).max() / size for a, b, size in pairs))
+
+    assert off[0] < 3e-3
+    assert off[1] < off[0] / 50
 
 
 def test_the_observer_counts_in_how_fast_a_loop_is(make):
@@ -344,12 +361,16 @@ def test_rk4_is_as_stable_as_the_observer_lets_it(make):
     np.testing.assert_allclose(fine.q, expected.q, atol=1e-7)
 
 
-def test_tolerances_hold_the_estimate_too(make):
+# esdirk needs a tenth of the tolerance of the explicit method
+@pytest.mark.parametrize(
+    ("integrator", "tolerances"), [("explicit", (1e-5, 1e-8)), ("esdirk", (1e-6, 1e-9))]
+)
+def test_tolerances_hold_the_estimate_too(make, integrator, tolerances):
     # the arm rests where it shall while the estimate is off: only its own error can limit steps
     noise = {"noise": {"encoder": 1e-7, "tachometer": 1e-6, "strain_gauge": 1e-6}}
     arm = make["single"]()
     errors = []
-    for relative in (1e-5, 1e-8):
+    for relative in tolerances:
         design = make["design"](
             [0.3],
             [0.3],
@@ -358,8 +379,9 @@ def test_tolerances_hold_the_estimate_too(make):
         )
         loop = close_loop(design_controller(arm, design), arm, BasisChoice(order=2))
         times = np.linspace(0, 0.02, 5)
-        found = simulate(loop, times=times, tolerance=Tolerance.of(relative))
-        expected = simulate(loop, times=times, tolerance=TIGHT)
+        how = {"integrator": integrator, "times": times}
+        found = simulate(loop, tolerance=Tolerance.of(relative), **how)
+        expected = simulate(loop, times=times, integrator="explicit", tolerance=TIGHT)
         errors.append(np.abs(found.v - expected.v).max() / np.abs(expected.v).max())
 
     assert errors[0] < 1e-3

@@ -212,7 +212,7 @@ def test_laws_of_all_kinds_run_by_events(slider, more):
     gains = {"Gp": [25.0], "Gv": [5.0]}
     friction = {"model": "events", "coulomb": 0.6, "static": 0.8, "stribeck_velocity": 0.01}
     loop = slider(friction, method="decoupling", gains=gains, loop={"duration": 1.5, **more})
-    run = simulate(loop, tolerance=Tolerance.of(1e-7))
+    run = simulate(loop, tolerance=Tolerance.of(1e-8))
     assert run.energy.imbalance < 1e-5
     assert run.v[0, -1] == 0.0
     assert abs(run.q[0, -1] - 0.1) < 0.8 / 50
