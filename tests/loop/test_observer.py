@@ -361,9 +361,9 @@ def test_rk4_is_as_stable_as_the_observer_lets_it(make):
     np.testing.assert_allclose(fine.q, expected.q, atol=1e-7)
 
 
-# esdirk needs a tenth of the tolerance of the explicit method
+# at the same tolerance the error of esdirk is some hundred times larger
 @pytest.mark.parametrize(
-    ("integrator", "tolerances"), [("explicit", (1e-5, 1e-8)), ("esdirk", (1e-6, 1e-9))]
+    ("integrator", "tolerances"), [("explicit", (1e-5, 1e-8)), ("esdirk", (1e-7, 1e-10))]
 )
 def test_tolerances_hold_the_estimate_too(make, integrator, tolerances):
     # the arm rests where it shall while the estimate is off: only its own error can limit steps

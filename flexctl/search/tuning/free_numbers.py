@@ -46,6 +46,8 @@ class FreeNumber:
         What the file has.
     by_default
         Whether the bounds are the default ones.
+    widest
+        Of "lower" and "upper" those beyond which the design allows no value.
     """
 
     key: str
@@ -54,6 +56,7 @@ class FreeNumber:
     upper: float
     start: float
     by_default: bool = False
+    widest: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:

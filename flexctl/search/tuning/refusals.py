@@ -124,7 +124,7 @@ def _allowed(loop: ClosedLoop, numbers: FreeNumbers, k: int) -> FreeNumber:
             else:
                 allowed = middle
         ends[name] = allowed
-    return replace(one, **ends)
+    return replace(one, **ends, widest=frozenset(ends))
 
 
 def _refused(loop: ClosedLoop, numbers: FreeNumbers, k: int, value: float) -> InputError | None:

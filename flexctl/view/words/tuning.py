@@ -364,14 +364,17 @@ def _certified(after: Evaluation, certificate: Certificate) -> Iterator[str]:
 
 
 def _at_bounds(tuning: Tuning) -> Iterator[str]:
-    ends = []
+    ends, allowed = list[str](), list[str]()
     for one in tuning.free:
         value = tuning.values[one.name][1]
         if tuning.improved and value in (one.lower, one.upper):
             end = "lower" if value == one.lower else "upper"
-            ends.append(f"{one.name} at its {end} bound {value:.4g}")
+            which = allowed if end in one.widest else ends
+            which.append(f"{one.name} at its {end} bound {value:.4g}")
     if ends:
         yield f"Wider bounds may give more: {listed(ends)}."
+    if allowed:
+        yield f"The design allows no wider bounds: {listed(allowed)}."
 
 
 def _searched(tuning: Tuning) -> Iterator[str]:

@@ -7,7 +7,7 @@ import pytest
 
 import flexctl
 from flexctl.model import load_design
-from flexctl.search.tuning.free_numbers import read_free
+from flexctl.search.tuning.free_numbers import FreeNumber, read_free
 from flexctl.search.tuning.local_search import Found
 from flexctl.search.tuning.record import Constraint, Tuning
 from flexctl.search.tuning.requirements import read_objective, read_requirement
@@ -227,3 +227,15 @@ def test_a_design_that_has_settled_when_the_motion_ends_cannot_settle_sooner(tun
     said = flexctl.explain(same)
     assert "no design settles sooner. Minimise another metric" in said
     assert "Nothing better" not in said
+
+
+@pytest.mark.parametrize(
+    ("widest", "words"),
+    [((), "Wider bounds may give more"), (("upper",), "The design allows no wider bounds")],
+)
+def test_a_number_at_its_bound_says_whether_there_is_more(tuned, widest, words):
+    one = FreeNumber(
+        key="gains.Gv", entries=(), lower=1.0, upper=9.0, start=6.0, widest=frozenset(widest)
+    )
+    said = flexctl.explain(replace(tuned, free=(one,), values={one.name: (6.0, 9.0)}))
+    assert f"{words}: {one.name} at its upper bound" in said
