@@ -146,7 +146,9 @@ class Held:
             return np.concatenate(self.law(x[:n], x[n : 2 * n], x[2 * n :]))
 
         arm = difference(moved, np.concatenate([at.q, zero, at.tau]))
-        law = difference(asked, np.concatenate([at.q, zero, at.z]))
+        # an observer's estimate is fed back by large gains: a larger step would meet torque limits
+        step = STEP / 30 if self.controller.observer else STEP
+        law = difference(asked, np.concatenate([at.q, zero, at.z]), step)
         m, N = self.m, 2 * n
         return arm[:, :N], arm[:, N:], law[:m, :N], law[:m, N:], law[m:, :N], law[m:, N:]
 
