@@ -97,9 +97,9 @@ def sliding_arm(gravity=(0.0, 0.0, 0.0)):
     return make_arm([first, second], gravity, {"mass": 0.2})
 
 
-def rigid_link(inertia=0.5, torque=None):
+def rigid_link(inertia=0.5, torque=None, **more):
     """One rigid link: inertia times angular acceleration is the torque."""
-    link = {"joint": "revolute", "joint_inertia": inertia}
+    link = {"joint": "revolute", "joint_inertia": inertia, **more}
     link |= {"limits": {"torque": torque}} if torque else {}
     return make_arm([link])
 

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -85,12 +86,24 @@ class Ledger:
             self._file.execute(f"pragma application_id = {_SIGNATURE}")
             for statement in _SCHEMA.split(";"):
                 self._file.execute(statement)
-            self.others = self._count("content != ?")
             self._file.execute("insert or ignore into sweeps values (?, ?)", (self.content, label))
 
     def _count(self, where: str) -> int:
-        query = f"select count(*) from points where {where}"
-        return int(self._file.execute(query, (self.content,)).fetchone()[0])
+        ((count,),) = self._read(f"select count(*) from points where {where}", self.content)
+        return int(count)
+
+    def _read(self, query: str, *values: Any) -> list[Any]:
+        try:
+            return self._file.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise FlexctlError(
+                f"{self.path}: cannot be read ({error}); what is there is kept"
+            ) from error
+
+    @cached_property
+    def others(self) -> int:
+        """Number of rows in the file that depend on something else."""
+        return self._count("content != ?")
 
     def __len__(self) -> int:
         return self._count("content = ?")
@@ -98,13 +111,13 @@ class Ledger:
     def points(self) -> set[int]:
         """Points that are done."""
         query = "select point from points where content = ?"
-        return {point for (point,) in self._file.execute(query, (self.content,))}
+        return {point for (point,) in self._read(query, self.content)}
 
     def get(self, point: int) -> Row | None:
         """Return the row of a point, None where it is not done."""
         query = "select row from points where content = ? and point = ?"
-        found = self._file.execute(query, (self.content, point)).fetchone()
-        return _row(point, *found) if found else None
+        found = self._read(query, self.content, point)
+        return _row(point, *found[0]) if found else None
 
     def add(self, rows: Iterable[Row]) -> None:
         """Store rows, all or none of them; those that are there already stay."""

@@ -450,9 +450,10 @@ int flexctl_simulate(const problem_t *p, const real *q0, const real *v0, const r
   for (casadi_int e = 0; e < p->n_events; e++)
     if (p->events[e].index + 1 > n_held) n_held = p->events[e].index + 1;
   const casadi_int reals = n_w + (4 + MOST_RATES + DENSE) * size + (2 + n_held) * m + 1 + 3 * m +
-                             n_z + 2 * p->n_lines + 4 * n * n + 2 * m * n + 8 * n + 2 * n_b + n_s * (3 + n_s) + n_z * (m + 2 * n_z + 2) + m;
-  state_t s = {.p = p, .method = METHODS[p->method], .r = r, .n = n, .m = m, .n_z = n_z, .n_b = n_b, .n_s = n_s};
-  s.size = size;
+                             n_z + 2 * p->n_lines + 4 * n * n + 2 * m * n + 8 * n + 2 * n_b +
+                             n_s * (3 + n_s) + n_z * (m + 2 * n_z + 2) + m;
+  state_t s = {.p = p, .method = METHODS[p->method], .r = r, .n = n, .m = m, .n_z = n_z,
+               .n_b = n_b, .n_s = n_s, .size = size};
   real *memory = calloc(reals, sizeof(real));
   s.arg = calloc(n_arg, sizeof *s.arg);
   s.res = calloc(n_res, sizeof *s.res);

@@ -138,5 +138,5 @@ struct state {
   double t;                            /* of the last accepted state, for failures */
   real off;                            /* error of the last step in units of the tolerance */
   int released;                        /* no joint is held, for the problem of what sticks */
-  int fresh;                           /* M, D, K, Jq, Jv are those of y0 */
+  int fresh;                           /* M, D, K and the law's derivatives are those of y0 */
 };

@@ -3,8 +3,8 @@
 
    Every stage solves for the accelerations a of q_i = q* + h g v_i, v_i = v* + h g a_i by Newton's
    method on the inverse dynamics. The method is L-stable: undamped modes far above the motion do
-   not limit the step. Of a law with states as fast as the arm z' is solved for too; integrals alone are
-   carried along without error control of their own. Source: [KennedyCarpenter03]. */
+   not limit the step. States of a law that may be as fast as the arm are solved for too; integrals
+   alone are carried along without error control of their own. Source: [KennedyCarpenter03]. */
 
 #define STAGES 6
 static const double G = 0.25;
@@ -136,7 +136,7 @@ static int solve_stage(state_t *s, double t, double hg, double *k) {
 /* Accelerations at the start of a stretch: Newton's method with h = 0, which is linear. */
 static int begin_esdirk(state_t *s, double t) {
   double *a = s->k[0] + s->n;
-  linearise(s, t, s->y0);
+  if (!s->fresh) linearise(s, t, s->y0);
   if (factor(s, 0)) return SINGULAR;
   if (!s->p->held) evaluate_reference(s, t);
   evaluate_torque(s, s->y0);
@@ -162,6 +162,7 @@ static double step_esdirk(state_t *s, double t, double h) {
     complete_rate(s, s->y1, s->k[i]);
   }
   for (casadi_int i = 2 * n; i < size; i++) s->y1[i] = s->y_star[i] + h * G * s->k[STAGES - 1][i];
+  if (solves_law(s)) evaluate_torque(s, s->y1); /* limits are met exactly: saturation is counted */
   for (int j = 0; j < STAGES; j++) row[j] = A[STAGES - 1][j] - B_HAT[j];
   difference(s, h, row, STAGES, s->error);
   const double error = norm(s, s->error, s->y1);

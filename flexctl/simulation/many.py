@@ -90,8 +90,9 @@ def simulate_many(
                 found[k] = error
         groups = _groups(posed)
         paths = lane_libraries(loops[0], _METHOD) if groups else None
-        for group in groups if paths else ():
-            found |= _run_group({k: posed[k] for k in group}, driver, paths or {})
+        if paths:
+            for group in groups:
+                found |= _run_group({k: posed[k] for k in group}, driver, paths)
     for k, loop in enumerate(loops):
         if k not in found:
             found[k] = _simulate(loop, times, tolerance)

@@ -4,8 +4,8 @@
    N = M + c (D - dF/dv) + c^2 (K - dF/dq), F = B tau, D with the slope of dry friction, but for the
    derivatives of M and of the velocity's forces, which are small of order c and left out.
 
-   States z of a law that may be as fast as the arm are solved for too: E = 1 - c F, F = dz'/dz, at
-   given q, v; what these change in z' is left to the iteration. */
+   States z of a law that may be as fast as the arm are solved for too, by E = 1 - c F, F = dz'/dz
+   at given q, v; how z' changes with q and v is left to the iteration. */
 
 /* Whether the law's states are solved for: by esdirk, where they may be fast. */
 static int solves_law(const state_t *s) {
@@ -14,24 +14,32 @@ static int solves_law(const state_t *s) {
 
 #define PROBE 1e-7 /* relative, for derivatives of the law by its states */
 
-/* Derivatives of torques and z' by z at y0, by differences. */
-static void linearise_law(state_t *s) {
+/* Zero for derivatives that a law does not have, as sqrt(|e|) at 0: Newton's method does without. */
+static void keep_finite(double *x, casadi_int count) {
+  for (casadi_int i = 0; i < count; i++)
+    if (!isfinite(x[i])) x[i] = 0;
+}
+
+/* Derivatives of torques and z' by z at y, by differences. */
+static void linearise_law(state_t *s, double *y) {
   const casadi_int m = s->m, n_z = s->n_z;
-  double *tau = s->probe, *z = s->y0 + 2 * s->n, *known = tau + m;
-  evaluate_law(s, s->y0, tau);
+  double *tau = s->probe, *z = y + 2 * s->n, *known = tau + m;
+  evaluate_law(s, y, tau);
   memcpy(known, s->z_rate, n_z * sizeof(double));
   for (casadi_int j = 0; j < n_z; j++) {
     const double before = z[j], step = PROBE * fmax(fabs(before), 1e-2);
     z[j] = before + step;
-    evaluate_law(s, s->y0, s->Jz + m * j);
+    evaluate_law(s, y, s->Jz + m * j);
     z[j] = before;
     for (casadi_int i = 0; i < m; i++) s->Jz[i + m * j] = (s->Jz[i + m * j] - tau[i]) / step;
     for (casadi_int i = 0; i < n_z; i++) s->F[i + n_z * j] = (s->z_rate[i] - known[i]) / step;
   }
+  keep_finite(s->Jz, m * n_z);
+  keep_finite(s->F, n_z * n_z);
 }
 
 /* Parts of the iteration matrix about (t, y): M, D, K of the plant and the law's derivatives. */
-static void linearise(state_t *s, double t, const double *y) {
+static void linearise(state_t *s, double t, double *y) {
   s->arg[0] = y;
   s->arg[1] = y + s->n;
   s->res[0] = s->M;
@@ -45,7 +53,9 @@ static void linearise(state_t *s, double t, const double *y) {
   s->res[0] = s->Jq;
   s->res[1] = s->Jv;
   run_function(s, &s->p->law_jacobian);
-  if (solves_law(s)) linearise_law(s);
+  keep_finite(s->Jq, s->m * s->n);
+  keep_finite(s->Jv, s->m * s->n);
+  if (solves_law(s)) linearise_law(s, y);
 }
 
 /* Factors of a matrix N (n, n) by LU with partial pivoting, by columns. */

@@ -330,6 +330,48 @@ def test_esdirk_follows_laws_however_fast_they_are(pole):
     np.testing.assert_allclose(run.q, expected.q, atol=1e-5)
 
 
+def root_law(gain=20.0):
+    """A law whose filtered error drives by its root: without derivative where it starts."""
+    t, z, y = ca.SX.sym("t"), ca.SX.sym("z"), ca.SX.sym("y", 2)
+    q_d, v_d, a_d = (ca.SX.sym(name) for name in ("q_d", "v_d", "a_d"))
+    e = ca.vertcat(q_d, v_d) - y
+    root = ca.sign(z) * ca.sqrt(ca.fabs(z))
+    direct = ca.sign(e[0]) * ca.sqrt(ca.fabs(e[0]))
+    tau = gain * root + 2 * direct + 6 * e[1]
+    return ca.Function("law", [t, z, q_d, v_d, a_d, y], [tau, 50 * (e[0] - z)])
+
+
+@pytest.mark.parametrize("friction", [None, {"model": "events", "coulomb": 0.05}])
+def test_a_law_without_a_derivative_where_it_starts_runs(friction):
+    arm = rigid_link(inertia=0.5, **({"friction": friction} if friction else {}))
+    reference = {"kind": "cycloid", "from": [0.0], "to": [0.5], "duration": 0.4}
+    controller = wrap_controller(root_law(), arm, reference, measures=["joint1", "joint1_rate"])
+    loop = close_around(controller, assemble_plant(arm, BasisChoice()))
+    times = np.linspace(0, 0.8, 9)
+
+    run = simulate(loop, times=times, integrator="esdirk", tolerance=Tolerance.of(1e-8))
+
+    expected = simulate(loop, times=times, integrator="explicit", tolerance=Tolerance.of(1e-9))
+    np.testing.assert_allclose(run.q, expected.q, atol=1e-5)
+    assert run.q[0, -1] == pytest.approx(0.5, abs=0.05)
+
+
+def test_esdirk_counts_time_at_the_limit_of_a_law_with_states():
+    """The filter's torque is limited: seconds at the limit are those of the explicit method."""
+    arm = rigid_link(inertia=0.5, torque=2.0)
+    system = control.ss([[-80.0]], [[1.0, 0.0]], [[80.0 * 30]], [[0.0, 6.0]])
+    reference = {"kind": "setpoint", "from": [0.0], "to": [0.6]}
+    controller = wrap_controller(system, arm, reference, measures=["joint1", "joint1_rate"])
+    loop = close_around(controller, assemble_plant(arm, BasisChoice()))
+    found = [
+        simulate(loop, integrator=name, tolerance=Tolerance.of(1e-9)).saturated[0]
+        for name in ("esdirk", "explicit")
+    ]
+
+    assert found[1] > 0.2
+    assert found[0] == pytest.approx(found[1], abs=4e-3)  # of the steps
+
+
 def test_the_delay_of_a_law_from_outside_is_that_of_a_designed_one():
     gains, loop = {"Gp": [20.0], "Gv": [6.0]}, {"sample_time": 0.01, "delay": 0.013}
     design = make_design([0.0], [0.4], "joint-pd", gains=gains, loop=loop)

@@ -5,13 +5,19 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from flexctl import trade_off, tune
 from flexctl.errors import FlexctlError, InputError
+from flexctl.model import load_design, load_model
+from flexctl.search.tuning.memory import _facts
 from flexctl.search.tuning.problem import Problem
+from flexctl.search.tuning.reading import read_problem
+from flexctl.search.tuning.spectra import Case
+from flexctl.search.tuning.verification import watched_over, with_cases
 from tests.search.test_sweeps import judged
 
 ARM, DESIGN = "single-link-hub", "hub-pd"
@@ -88,6 +94,31 @@ def test_more_evaluations_begin_with_what_is_known(tmp_path):
     more = tune(ARM, DESIGN, FREE, evaluations=8, ledger=file, **how)
     assert more.resumed > 4
     assert told(more) == told(tune(ARM, DESIGN, FREE, evaluations=8, **how))
+
+
+def test_a_limit_of_margins_that_needs_more_rounds_is_kept_with_a_ledger_too(tmp_path):
+    """Later searches watch other cases of the same arms: they find nothing of those before."""
+    how = {
+        "minimise": "stability.path_spectral_abscissa",
+        "subject_to": ["stiffness.exact.path_alpha_upper>=0.15"],
+        "starts": 1,
+        "evaluations": 6,
+        "jobs": 1,
+    }
+    given = "planar-two-link", "two-link-decoupling", ("gains.Gp", "gains.Gv")
+    once, *others = (tune(*given, **how, ledger=x) for x in (None, *2 * [tmp_path / "l.db"]))
+    assert len(once.starts) > 1 and len(once.arms) == 1
+    assert [told(other) for other in others] == 2 * [told(once)]
+
+
+def test_other_cases_that_are_watched_are_another_problem():
+    asked = {"minimise": "residual.tip_error_max", "subject_to": ("margins.gain_db>=6",)}
+    given = load_model(ARM), load_design(DESIGN), {"gains.Gv": (2.0, 12.0)}
+    problem = watched_over(read_problem(*given, **asked), ({},))
+    more = with_cases(problem, [(Case(gains=(0.5,)),)])
+    u = np.array([0.5])
+    assert _facts("judged", problem, u) == _facts("judged", replace(problem), u)
+    assert _facts("judged", problem, u) != _facts("judged", more, u)
 
 
 def test_other_bounds_find_nothing_of_these(tmp_path):

@@ -7,9 +7,8 @@ in the ledger and goes on from where it got to, whatever ended it.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import Any, Self
 
@@ -34,7 +33,7 @@ class Memory:
     path
         The ledger's file, None for none.
     problem
-        Of the tuning: arm, design and free numbers, on which all values depend.
+        Of the tuning: arm, design, free numbers, objective and limits, on which all values depend.
 
     Raises
     ------
@@ -44,29 +43,34 @@ class Memory:
 
     def __init__(self, path: Path | None, problem: Problem) -> None:
         self.path = path
-        facts = repr((problem.study.content, problem.free.numbers))
+        asked = problem.objective, problem.requirements
+        facts = repr((problem.study.content, problem.free.numbers, asked))
         self._content = hashlib.sha256(facts.encode()).hexdigest()
         self._label = {
             "model": problem.study.setup.design_arm.name,
             "designs": [problem.study.designs[0].name],
             "keys": [one.name for one in problem.free.numbers],
         }
-        self._books = dict[int, Ledger]()  # by process: SQLite's connections survive no fork
+        self._open: Ledger | None = None
         self.resumed = len(self._book) if path else 0
 
     @property
     def _book(self) -> Ledger:
-        own = os.getpid()
-        if own not in self._books:
-            self._books[own] = Ledger(self.path, self._content, self._label)
-        return self._books[own]
+        if self._open is None:
+            self._open = Ledger(self.path, self._content, self._label)
+        return self._open
+
+    def release(self) -> None:
+        """Close the file until it is needed: SQLite's connections must not pass a fork."""
+        if self._open is not None:
+            self._open.close()
+        self._open = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for book in self._books.values():
-            book.close()
+        self.release()
 
     def judged(self, problem: Problem, here: Point) -> tuple[Pieces, list[int]]:
         """Return `Problem.judged` of a place."""
@@ -160,8 +164,10 @@ class Memory:
 def _facts(kind: str, problem: Problem, u: Array) -> str:
     """Name a value of a kind at u (n,): all that it depends on, beside what the ledger is of."""
     asked = problem.objective, problem.requirements, problem.arms, problem.runs_on
-    watched = problem.spectral, problem.of_eigenvalues, problem.scale, problem.aim, problem.exact
-    return repr((kind, asked, watched, u.tolist()))
+    limits = [*problem.spectral, *filter(None, [problem.of_eigenvalues])]
+    watched = [astuple(one) for one in limits]  # with all their cases, which repr leaves out
+    how = len(problem.spectral), problem.scale, problem.aim, problem.exact
+    return repr((kind, asked, watched, how, u.tolist()))
 
 
 def _of_verdict(problem: Problem, u: Array, arm: Mapping[str, float]) -> str:
@@ -187,21 +193,27 @@ def _pieces(found: Mapping[str, Any]) -> Pieces:
 
 
 def _table(one: Verified) -> dict[str, Any]:
-    """Write a verdict without its arm; factors of the torques as pairs of their parts."""
+    """Write a verdict without its arm; complex factors of the torques as pairs of their parts."""
     found = asdict(one)
     del found["arm"]
     for case in (case for cases in found["lost"] for case in cases):
-        case["gains"] = [[x.real, x.imag] for x in map(complex, case["gains"])]
+        case["gains"] = [
+            [x.real, x.imag] if isinstance(x, complex) else x for x in case["gains"]
+        ]
     return found
 
 
 def _verified(table: Mapping[str, Any], arm: Mapping[str, float]) -> Verified:
     lost = tuple(
         tuple(
-            Case(**{**case, "gains": tuple(complex(*pair) for pair in case["gains"])})
-            for case in cases
+            Case(**{**case, "gains": tuple(map(_factor, case["gains"]))}) for case in cases
         )
         for cases in table["lost"]
     )
     own = {"violations": tuple(table["violations"]), "lost": lost}
     return Verified(arm=arm, **{**table, **own})
+
+
+def _factor(written: float | Sequence[float]) -> complex:
+    """Return a factor as it was before it was written: a real one stays real, as its loop does."""
+    return written if isinstance(written, float) else complex(*written)

@@ -24,14 +24,7 @@ from flexctl.search.tuning.spectra import (
     linear_loop,
     spectral_pieces,
 )
-from flexctl.simulation import (
-    AUTO,
-    INTEGRATORS,
-    Tolerance,
-    Trajectory,
-    simulate,
-    simulate_many,
-)
+from flexctl.simulation import AUTO, INTEGRATORS, Tolerance, Trajectory, simulate
 from flexctl.verdict import (
     IN_PIECES,
     MORE_IS_BETTER,
@@ -146,8 +139,6 @@ class Point:
 
     def run(self, arm: int) -> Trajectory:
         """Run the loop of an arm."""
-        if arm not in self._runs and self._beside is not None:
-            self._beside.run_neighbours(arm)
         if arm not in self._runs:
             loop = self.loop(arm)
             try:
@@ -160,22 +151,6 @@ class Point:
             except RunFailed as error:
                 raise LostError(str(error)) from error
         return self._runs[arm]
-
-    def run_neighbours(self, arm: int) -> None:
-        """Run the loops of an arm at all neighbours, if they take the method that runs several."""
-        known = self._runs.get(arm)
-        words = INTEGRATORS["explicit"].words
-        near = [there for there, _ in self.neighbours if arm not in there._runs]
-        if known is None or len(near) < 2 or not known.integrator.startswith(words):
-            return
-        loops = [there.loop(arm) for there in near]
-        times = run_times(loops[0])
-        if any(not np.array_equal(run_times(one), times) for one in loops):
-            return
-        runs = simulate_many(loops, times=times, tolerance=_TOLERANCE)
-        for there, run in zip(near, runs, strict=True):
-            if isinstance(run, Trajectory) and run.integrator.startswith(words):
-                there._runs[arm] = run
 
     def _integrator(self, arm: int) -> str:
         """Return that of the point beside which this one is: differences are then smooth."""

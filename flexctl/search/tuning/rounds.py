@@ -226,6 +226,7 @@ class Rounds:
         return _Judged(u=u, arms=every, share=self.share, spillover=spillover)
 
     def _all(self, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
+        self.memory.release()
         return in_parallel(tasks, self.jobs)
 
     def _search(self, places: Sequence[Array]) -> list[Found]:

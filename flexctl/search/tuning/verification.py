@@ -99,7 +99,8 @@ def spectral_objective(
 
 
 def _gain(arm: int, joint: int, m: int, factor: complex) -> Case:
-    return Case(arm=arm, gains=tuple(factor if j == joint else 1.0 for j in range(m)))
+    own = complex(factor) if np.imag(factor) else float(np.real(factor))
+    return Case(arm=arm, gains=tuple(own if j == joint else 1.0 for j in range(m)))
 
 
 @dataclass(frozen=True, kw_only=True)
