@@ -197,17 +197,13 @@ def _table(one: Verified) -> dict[str, Any]:
     found = asdict(one)
     del found["arm"]
     for case in (case for cases in found["lost"] for case in cases):
-        case["gains"] = [
-            [x.real, x.imag] if isinstance(x, complex) else x for x in case["gains"]
-        ]
+        case["gains"] = [[x.real, x.imag] if isinstance(x, complex) else x for x in case["gains"]]
     return found
 
 
 def _verified(table: Mapping[str, Any], arm: Mapping[str, float]) -> Verified:
     lost = tuple(
-        tuple(
-            Case(**{**case, "gains": tuple(map(_factor, case["gains"]))}) for case in cases
-        )
+        tuple(Case(**{**case, "gains": tuple(map(_factor, case["gains"]))}) for case in cases)
         for cases in table["lost"]
     )
     own = {"violations": tuple(table["violations"]), "lost": lost}
