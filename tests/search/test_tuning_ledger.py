@@ -107,7 +107,8 @@ def test_a_limit_of_margins_that_needs_more_rounds_is_kept_with_a_ledger_too(tmp
     }
     given = "planar-two-link", "two-link-decoupling", ("gains.Gp", "gains.Gv")
     once, *others = (tune(*given, **how, ledger=x) for x in (None, *2 * [tmp_path / "l.db"]))
-    assert len(once.starts) > 1 and len(once.arms) == 1
+    assert len(once.starts) > 1
+    assert len(once.arms) == 1
     assert [told(other) for other in others] == 2 * [told(once)]
 
 
