@@ -34,7 +34,7 @@ from flexctl.control.observer_based_law import ObservedStates
 from flexctl.control.readings import Instrumentation
 from flexctl.control.reference import ReferenceMotion
 from flexctl.control.sampled_observer import SampledObserver
-from flexctl.control.sampled_readings import NOISE
+from flexctl.control.sampled_readings import CYCLE, NOISE
 from flexctl.model import (
     Design,
 )
@@ -292,6 +292,16 @@ class Controller(Summary):
         start = self._own_rows.start
         rows = [start + k for k, name in enumerate(self.own_states) if name.startswith(NOISE)]
         return slice(rows[0], rows[-1] + 1) if rows else slice(0, 0)
+
+    @property
+    def cycle(self) -> int:
+        """Number of samples after which a sampled law repeats: all its readings are new again."""
+        return self.fitted.cycle if self.fitted else 1
+
+    @property
+    def cycle_row(self) -> int:
+        """Row of z that numbers the samples of the cycle from 1 on; 0 there is a law at rest."""
+        return self._own_rows.start + self.own_states.index(CYCLE)
 
     @property
     def _own_rows(self) -> slice:

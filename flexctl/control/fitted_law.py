@@ -106,7 +106,7 @@ def _instrumented(
         if not design.loop.sample_time:
             return FittedLaw(parts=direct_continuous_law(plant, parts, fitted), fitted=fitted)
         unlimited = None
-        if any(one.resolution for one in fitted.readings):
+        if fitted.cycle > 1 or any(one.resolution for one in fitted.readings):
             unlimited = direct_law(plant, parts, fitted, rounded=False)
         read = direct_law(plant, parts, fitted, rounded=True)
         return FittedLaw(parts=read, unlimited=unlimited, fitted=fitted)
@@ -155,6 +155,7 @@ def _observed(
     )
     law = observed_sampled_law(plant, parts, states, acting, rounded=True)
     free, steps = KnownTorques(limit=np.full(plant.m, np.inf)), bool(resolution)
+    steps |= observer.readings.cycle > 1
     steps |= any(one.resolution for one in (fitted.readings if fitted else ()))
     plain = partial(observed_sampled_law, plant, parts, states, free, rounded=False)
     return FittedLaw(
@@ -281,6 +282,7 @@ def _late_readings(
         C=_slopes(plant.nominal, fitted, reference.final),
         variance=np.diag([one.variance for one in fitted.readings]),
         late=tuple(one.late for one in fitted.readings),
+        every=tuple(one.every for one in fitted.readings),
     )
 
 
@@ -303,6 +305,7 @@ def _ideal_readings(plant: Plant, design: Design, reference: ReferenceMotion) ->
         C=read.C,
         variance=read.V / design.loop.sample_time,
         late=(0,) * len(read.names),
+        every=(1,) * len(read.names),
     )
 
 

@@ -95,8 +95,8 @@ class ObservedStates:
 
     @property
     def numbers(self) -> dict[str, Array]:
-        """Numbers of the law: the gain and the matrices of the predictions."""
-        own: dict[str, Array] = {"L": self.observer.gain}
+        """Numbers of the law: gains, side by side, and the matrices of the predictions."""
+        own: dict[str, Array] = {"L": np.hstack(self.observer.gains)}
         own["period"] = np.array([self.observer.sample_time])
         own |= self.reads.numbers if self.reads else {}
         for k, prediction in enumerate(self.observer.predictions):
@@ -127,6 +127,16 @@ class ObservedStates:
                 expected[i] = late[row]
         change = gain @ (y - expected)
         return late + change[2 * n :], x + change[: 2 * n]
+
+    def gain(self, L: ca.SX, sample: ca.SX) -> ca.SX:
+        """Gain (N, p) at a sample of the cycle, of all side by side; at rest their mean."""
+        if (cycle := self.observer.readings.cycle) == 1:
+            return L
+        gains = ca.horzsplit(L, L.shape[1] // cycle)
+        now = ca.SX(sum(gains)) / cycle * (sample < 0.5)
+        for k, own in enumerate(gains):
+            now += own * (ca.fabs(sample - 1 - k) < 0.5)
+        return now
 
     def shifted(self, plant: Plant, late: ca.SX, x: ca.SX) -> ca.SX:
         """Late outputs of the next sample."""
@@ -254,9 +264,9 @@ class _ObservedLaw:
         put = inside.put if self.expanded else _as_it_is
         plain = rate_of(plant)
         read, past, late, estimate = self._split(z[n_z:, 0])
-        outer, y, after = self._readings(plant, replace(signals, z=z), read)
+        outer, y, after, sample = self._readings(plant, replace(signals, z=z), read)
         expected = put(states.outputs(plant, estimate[:n], estimate[n:]))
-        late, estimate = states.corrected(y, expected, late, estimate, x["L"])
+        late, estimate = states.corrected(y, expected, late, estimate, states.gain(x["L"], sample))
         q, v = estimate[:n], estimate[n:]
         commanded, rate = self.inner.call(plant, signals, z[:n_z, 0], q, v)
         tau = ca.SX.sym("tau", plant.m) if self.expanded else commanded
@@ -287,15 +297,17 @@ class _ObservedLaw:
         past = ca.vertsplit(z[states.n_reading : end, 0], m) if states.waiting else []
         return z[: states.n_reading, 0], past, z[end : states.n_own, 0], z[states.n_own :, 0]
 
-    def _readings(self, plant: Plant, outer: Signals, own: ca.SX) -> tuple[Signals, ca.SX, ca.SX]:
-        """Signals of the law, its readings (p, 1), and their states at the next sample."""
+    def _readings(
+        self, plant: Plant, outer: Signals, own: ca.SX
+    ) -> tuple[Signals, ca.SX, ca.SX, ca.SX]:
+        """Signals of the law, readings (p, 1), their next states, and the sample of the cycle."""
         states = self.states
         if not (states.fitted and states.reads):
-            return outer, states.outputs(plant, outer.q, outer.v), ca.SX(0, 1)
+            return outer, states.outputs(plant, outer.q, outer.v), ca.SX(0, 1), ca.SX(0)
         p = len(states.fitted.readings)
         outer = replace(outer, q=ca.SX.sym("y", p), v=ca.SX.sym("unused", p))
         now = states.reads.read(outer.q, own, outer.numbers, rounded=self.rounded)
-        return outer, now.readings, now.after
+        return outer, now.readings, now.after, now.sample
 
     def _law_rates(
         self, z: ca.SX, tau: ca.SX, limited: ca.SX, rates: ca.SX, numbers: Mapping[str, ca.SX]
@@ -316,9 +328,10 @@ def _as_it_is(value: ca.SX) -> ca.SX:
 def _states_read(
     plant: Plant, states: ObservedStates, y: ca.SX, outer: Signals
 ) -> dict[int, ca.SX]:
-    """Coordinates that are read, by their row: what an integral sums."""
+    """Coordinates that are read at every sample, by their row: what an integral sums."""
     if states.fitted is not None:
-        encoders = states.fitted.at("encoder")
+        every = [one.every for one in states.fitted.readings]
+        encoders = {at: k for at, k in states.fitted.at("encoder").items() if every[k] == 1}
         return {plant.coordinates.index(place): y[k] for place, k in encoders.items()}
     C = states.observer.readings.C[:, : plant.n]
     return {int(row): outer.q[int(row)] for row in np.flatnonzero(C.any(axis=0))}

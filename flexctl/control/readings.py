@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import lcm
 
 import casadi as ca
 import numpy as np
@@ -22,7 +23,8 @@ class Reading:
 
     Its noise has the amplitude `density` [unit/sqrt(Hz)]. A sampled law gets that of `late` samples
     before, with noise of standard `deviation` [unit], rounded to a multiple of `resolution` [unit];
-    0: not rounded. A continuous law gets it at once, and without noise.
+    0: not rounded. It is taken `every` so many samples, at the first one too, and held. A
+    continuous law gets it at once, and without noise.
     """
 
     kind: str
@@ -33,6 +35,7 @@ class Reading:
     xi: float | None = None  # of a line
     unit: str = ""
     density: float = 0.0
+    every: int = 1
 
     def __post_init__(self) -> None:
         checks.not_negative("deviation", self.deviation)
@@ -80,6 +83,11 @@ class Instrumentation:
     def noisy(self) -> tuple[int, ...]:
         """Numbers of the readings that have noise in runs."""
         return tuple(k for k, one in enumerate(self.readings) if one.deviation)
+
+    @property
+    def cycle(self) -> int:
+        """Number of samples after which all readings are taken together again."""
+        return lcm(*(one.every for one in self.readings))
 
     @property
     def reads_torques(self) -> bool:
@@ -176,6 +184,7 @@ def _reading(plant: Plant, choice: InstrumentChoice, place: str, T: float) -> Re
         xi=choice.xi,
         unit=_unit(plant, choice.kind, place),
         density=choice.noise,
+        every=choice.every(T),
     )
 
 

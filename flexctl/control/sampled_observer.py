@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import lcm
 
 import numpy as np
 import scipy.linalg
@@ -31,6 +33,7 @@ from flexctl.model import Design, ObserverChoice
 from flexctl.plant import LinearPlant, Plant, linearise
 
 _LARGEST_RESIDUAL = 1e-6
+_DOUBLINGS = 60  # of the cycle: errors that last so long do not decay
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +50,8 @@ class LateReadings:
         Of the noise and rounding of one sample, (p, p).
     late
         d (p,).
+    every
+        At how many samples one is taken (p,): then at those numbered 0, `every`, 2 `every`, ...
     """
 
     names: tuple[str, ...]
@@ -54,12 +59,25 @@ class LateReadings:
     C: Array
     variance: Array
     late: tuple[int, ...]
+    every: tuple[int, ...]
 
     def __post_init__(self) -> None:
         p = len(self.names)
         checks.shape("C", self.C, (p, self.C.shape[1]))
         checks.definite("variance", self.variance, size=p)
         checks.shape("late", np.array(self.late, dtype=float), (p,))
+        checks.shape("every", np.array(self.every, dtype=float), (p,))
+
+    @property
+    def cycle(self) -> int:
+        """Number of samples after which all are taken together again."""
+        return lcm(*self.every)
+
+    @cached_property
+    def arrives(self) -> Array:
+        """Whether each reading is a new one at each sample of the cycle (cycle, p)."""
+        ago = np.arange(self.cycle)[:, None] - np.array(self.late)
+        return ago % np.array(self.every) == 0
 
     @cached_property
     def waiting(self) -> tuple[tuple[int, int], ...]:
@@ -89,29 +107,40 @@ class LateReadings:
 
 @dataclass(frozen=True, kw_only=True)
 class SampledObserver:
-    """X_k = X_k|k-1 + L (y_k - C X_k|k-1), then X_k+1|k by the design plant's dynamics.
+    """X_k = X_k|k-1 + L_k (y_k - C X_k|k-1), then X_k+1|k by the design plant's dynamics.
 
     X = [q; v; late outputs] of a design plant with n coordinates. The gain is that of the steady
     Kalman filter of the plant that is linear at the final pose, discretised exactly, whose
     prediction has the covariance P = A (P - P C'(C P C' + R)^-1 C P) A' + Q. Q is the integral of
     e^{As} N N' e^{A's} over a sample of the disturbances N, R the variance of a sample's readings.
-    A given gain has none.
+    A given gain has none. Where readings are not taken at every sample the gains are periodic, with
+    zero columns for readings that are not new.
     """
 
     readings: LateReadings
-    gain: Array  # L (N, p), N = 2n + late outputs
-    covariance: Array | None  # P (N, N); None where the gain is given
-    multipliers: ComplexArray  # eigenvalues of A (I - L C) [-], (N,)
+    gains: tuple[Array, ...]  # L_k (N, p) of the samples of the cycle, N = 2n + late outputs
+    covariance: Array | None  # P (N, N) before the first of them; None where the gain is given
+    multipliers: ComplexArray  # eigenvalues (N,) of the error over the cycle, A (I - L_k C) ... [-]
     residual: float | None  # of the Riccati equation, relative to |P|
     start: Array  # initial estimate (2n,): equilibrium, with the design's `start_error`
     sample_time: float
     predictions: tuple[Prediction, ...]  # of the parts of a sample in which torques are held
 
     @property
+    def gain(self) -> Array:
+        """Gain (N, p) by which a new reading corrects, on average over the cycle."""
+        return np.sum(self.gains, axis=0) / self.readings.arrives.sum(axis=0)
+
+    @property
+    def period(self) -> float:
+        """Length of the cycle [s]: that of a sample where each takes all readings."""
+        return self.readings.cycle * self.sample_time
+
+    @property
     def poles(self) -> ComplexArray:
-        """log(z)/T of the multipliers [rad/s] that do not vanish at once."""
+        """log(z)/T of the multipliers [rad/s] over the period T that do not vanish at once."""
         alive = self.multipliers[np.abs(self.multipliers) > 1e-12]
-        return (np.log(alive) / self.sample_time).astype(complex)
+        return (np.log(alive) / self.period).astype(complex)
 
     @property
     def reads_gauges(self) -> bool:
@@ -122,9 +151,11 @@ class SampledObserver:
     def assumption(self) -> str:
         """Assumptions of the observer, in a sentence."""
         kinds = ", ".join(f"{kind.replace('_', ' ')}s" for kind in self.readings.kinds)
-        rate = float(np.log(np.abs(self.multipliers).max()) / self.sample_time)
+        rate = float(np.log(np.abs(self.multipliers).max()) / self.period)
         slowest = f"decays at {-rate:.3g}" if rate < 0 else f"grows at {rate:.3g}"
-        solved = "a sampled Kalman filter of constant gain, designed at the final pose"
+        cycle = self.readings.cycle
+        steady = "constant gain" if cycle == 1 else f"gains that repeat after {cycle} samples"
+        solved = f"a sampled Kalman filter of {steady}, designed at the final pose"
         how = solved if self.covariance is not None else "a sampled observer of given gain"
         return (
             f"the controller measures by {kinds} and estimates the rest by {how}; it predicts with "
@@ -159,7 +190,7 @@ def design_sampled_observer(
     if choice.gain is None:
         N = inverse @ disturbance(plant, linear, choice.noise)
         _require_estimable(inverse @ A @ S, readings.C @ S, N, linear, S)
-        L, P, z, residual = _kalman_gain(
+        L, P, z, residual = _kalman_gains(
             Phi, sampled_noise(inverse @ A @ S, N @ N.T, T), readings, S
         )
     else:
@@ -167,7 +198,7 @@ def design_sampled_observer(
         L, P, z, residual = _given_gain(name, Phi, choice.gain, readings, S)
     return SampledObserver(
         readings=readings,
-        gain=L,
+        gains=L,
         covariance=P,
         multipliers=z,
         residual=residual,
@@ -198,17 +229,23 @@ def _require_estimable(A: Array, C: Array, N: Array, linear: LinearPlant, S: Arr
     require_seen(A.T, N.T, linear, S, otherwise)  # or its estimate would never be corrected
 
 
-_Gain = tuple[Array, Array | None, ComplexArray, float | None]  # L, P, multipliers, residual
+_Gains = tuple[tuple[Array, ...], Array | None, ComplexArray, float | None]
+# L_k, P, multipliers, residual
 
 
-def _kalman_gain(Phi: Array, Q: Array, readings: LateReadings, S: Array) -> _Gain:
+def _kalman_gains(Phi: Array, Q: Array, readings: LateReadings, S: Array) -> _Gains:
     """Solve the Riccati equation of `SampledObserver`, of states scaled by S (2n, 2n)."""
     A, C, unscale, sizes = _scaled(readings, Phi, S)
     n, R = len(Phi), readings.variance / np.outer(sizes, sizes)
     Qs = np.zeros_like(A)
     Qs[:n, :n] = Q
-    P, residual = _riccati(A, C, Qs, R)
-    L = _corrector(P, C, R)
+    P, residual = _riccati(A, C, Qs, R) if readings.cycle == 1 else _cycle(A, C, Qs, R, readings)
+    L, last = list[Array](), P
+    for new in readings.arrives:
+        L.append(_corrector(last, C, R, new))
+        last = _predicted(last, A, C, Qs, L[-1])
+    if readings.cycle > 1:
+        residual = float(np.linalg.norm(last - P) / np.linalg.norm(P))
     if residual > _LARGEST_RESIDUAL:
         raise DesignError(
             "observer: the Riccati equation is solved only to a relative residual of "
@@ -217,7 +254,46 @@ def _kalman_gain(Phi: Array, Q: Array, readings: LateReadings, S: Array) -> _Gai
     z = _multipliers(A, C, L)
     if np.abs(z).max() >= 1:
         raise DesignError("observer: its error does not decay; add an instrument or tip noise")
-    return unscale @ L / sizes, unscale @ P @ unscale.T, z, residual
+    gains = tuple(unscale @ own / sizes for own in L)
+    return gains, unscale @ P @ unscale.T, z, residual
+
+
+def _cycle(A: Array, C: Array, Q: Array, R: Array, readings: LateReadings) -> tuple[Array, float]:
+    """Covariance P (N, N) before the first sample of a cycle that repeats, and 0.
+
+    A sample maps P to Q + A P (I + G P)^-1 A', G = C' R^-1 C of the new readings. Maps of this form
+    one after the other are one of this form again: those of a cycle are composed, and the result
+    with itself, until A is gone and Q is the covariance. Source: [ChuFanLinWang04].
+    """
+    step: Array = np.eye(len(A)), np.zeros_like(A), np.zeros_like(A)
+    for new in readings.arrives:
+        own = np.flatnonzero(new)
+        G = C[own].T @ np.linalg.solve(R[np.ix_(own, own)], C[own])
+        step = _after(step, (A, G, Q))
+    for _ in range(_DOUBLINGS):
+        before, step = step[2], _after(step, step)
+        if np.linalg.norm(step[2] - before) <= 1e-15 * np.linalg.norm(before):
+            break
+    return step[2], 0.0
+
+
+_Map = tuple[Array, Array, Array]  # A, G, Q of P -> Q + A P (I + G P)^-1 A'
+
+
+def _after(first: _Map, then: _Map) -> _Map:
+    """Compose two of the maps of `_cycle`."""
+    (A1, G1, Q1), (A2, G2, Q2) = first, then
+    inner = np.linalg.solve(np.eye(len(A1)) + Q1 @ G2, np.hstack([A1, Q1]))
+    X, Y = inner[:, : len(A1)], inner[:, len(A1) :]
+    G, Q = G1 + A1.T @ G2 @ X, Q2 + A2 @ Y @ A2.T
+    return A2 @ X, (G + G.T) / 2, (Q + Q.T) / 2
+
+
+def _predicted(P: Array, A: Array, C: Array, Q: Array, L: Array) -> Array:
+    """Covariance of the next sample after a correction by L, in a form that stays positive."""
+    own = np.eye(len(A)) - L @ C
+    corrected = own @ P
+    return A @ ((corrected + corrected.T) / 2) @ A.T + Q
 
 
 def _riccati(A: Array, C: Array, Q: Array, R: Array) -> tuple[Array, float]:
@@ -235,7 +311,7 @@ def _riccati(A: Array, C: Array, Q: Array, R: Array) -> tuple[Array, float]:
             reasons = " ".join(str(error).split())
             continue
         P = (P + P.T) / 2 / s**2
-        rest = A @ (P - _corrector(P, C, R) @ C @ P) @ A.T + Q - P
+        rest = _predicted(P, A, C, Q, _corrector(P, C, R)) - P
         found.append((float(np.linalg.norm(rest) / np.linalg.norm(P)), P))
     if not found:
         raise DesignError(
@@ -246,16 +322,21 @@ def _riccati(A: Array, C: Array, Q: Array, R: Array) -> tuple[Array, float]:
     return P, residual
 
 
-def _corrector(P: Array, C: Array, R: Array) -> Array:
-    """L = P C'(C P C' + R)^-1 (N, p)."""
-    return np.linalg.solve(C @ P @ C.T + R, C @ P).T
+def _corrector(P: Array, C: Array, R: Array, new: Array | None = None) -> Array:
+    """L = P C'(C P C' + R)^-1 (N, p), of those readings that are new (p,): by default all."""
+    own = np.arange(len(C)) if new is None else np.flatnonzero(new)
+    L, C = np.zeros((len(P), len(C))), C[own]
+    L[:, own] = np.linalg.solve(C @ P @ C.T + R[np.ix_(own, own)], C @ P).T
+    return L
 
 
-def _given_gain(name: str, Phi: Array, gain: ArrayLike, readings: LateReadings, S: Array) -> _Gain:
+def _given_gain(name: str, Phi: Array, gain: ArrayLike, readings: LateReadings, S: Array) -> _Gains:
     """Check the size of a given gain; its multipliers are those of the scaled states."""
     A, C, unscale, sizes = _scaled(readings, Phi, S)
     L = checks.shape(name, gain, (len(A), len(C)))
-    return L, None, _multipliers(A, C, np.linalg.solve(unscale, L * sizes)), None
+    gains = tuple(L * new for new in readings.arrives)
+    scaled = [np.linalg.solve(unscale, own * sizes) for own in gains]
+    return gains, None, _multipliers(A, C, scaled), None
 
 
 def _scaled(readings: LateReadings, Phi: Array, S: Array) -> tuple[Array, Array, Array, Array]:
@@ -270,5 +351,9 @@ def _scaled(readings: LateReadings, Phi: Array, S: Array) -> tuple[Array, Array,
     return A, C, np.asarray(scipy.linalg.block_diag(S, np.diag(late))), sizes
 
 
-def _multipliers(A: Array, C: Array, L: Array) -> ComplexArray:
-    return np.linalg.eigvals(A @ (np.eye(len(A)) - L @ C)).astype(complex)
+def _multipliers(A: Array, C: Array, gains: Sequence[Array]) -> ComplexArray:
+    """Eigenvalues (N,) of the error of the estimate over a cycle of these gains."""
+    step = np.eye(len(A))
+    for L in gains:
+        step = A @ (step - L @ (C @ step))
+    return np.linalg.eigvals(step).astype(complex)

@@ -15,10 +15,11 @@ import casadi as ca
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.control.readings import Instrumentation
+from flexctl.control.readings import Difference, Instrumentation
 from flexctl.control.saturation import round_to
 
 NOISE = "noise of"  # begins the names of states that a run draws
+CYCLE = "sample of the cycle"
 
 
 def samples_ago(k: int) -> str:
@@ -31,8 +32,10 @@ class ReadingStates:
     """States (n_b,) of a law for its instruments: waiting readings, differences, noise.
 
     Of every late reading the samples before, the latest first; of every difference the reading
-    before and, if it is filtered, its value before; the noise of this sample, of those that have
-    one. All but the noise, which a run draws, are zero in deviations from rest.
+    before and, if it is filtered or held, its value before; readings that are held; where there are
+    such, the number of the sample in their cycle, 1 at the first one and 0 at rest, where each is
+    taken; the noise of this sample, of those that have one. All but the noise, which a run draws,
+    and that number are zero in deviations from rest.
     """
 
     of: Instrumentation
@@ -41,6 +44,15 @@ class ReadingStates:
     def waiting(self) -> tuple[tuple[int, int], ...]:
         """Late readings: number of the reading, samples ago."""
         return tuple((i, k + 1) for i, one in enumerate(self.of.readings) for k in range(one.late))
+
+    @cached_property
+    def held(self) -> tuple[int, ...]:
+        """Numbers of the readings that are not taken at every sample."""
+        return tuple(i for i, one in enumerate(self.of.readings) if one.every > 1)
+
+    def _keeps_rate(self, one: Difference) -> bool:
+        """Whether the value of a difference before is needed."""
+        return bool(one.time_constant) or one.of in self.held
 
     @property
     def size(self) -> int:
@@ -54,8 +66,10 @@ class ReadingStates:
         names = [f"{readings[i].name} {samples_ago(k)}" for i, k in self.waiting]
         for one in self.of.differences:
             names.append(f"encoder of {one.place} before")
-            if one.time_constant:
+            if self._keeps_rate(one):
                 names.append(f"difference of {one.place} before")
+        names += [f"{readings[i].name} held" for i in self.held]
+        names += [CYCLE] if self.held else []
         return (*names, *(f"{NOISE} {readings[i].name}" for i in self.of.noisy))
 
     @property
@@ -63,14 +77,20 @@ class ReadingStates:
         """Numbers of the law: its period [s], steps of the readings, poles of the differences."""
         T = self.of.sample_time
         steps = [one.resolution for one in self.of.readings if one.resolution]
-        times = [one.time_constant for one in self.of.differences if one.time_constant]
-        own = {"steps": np.array(steps), "poles": np.exp(-T / np.array(times))}
+        shares = [
+            self.of.readings[one.of].every * T / one.time_constant
+            for one in self.of.differences
+            if one.time_constant
+        ]
+        own = {"steps": np.array(steps), "poles": np.exp(-np.array(shares))}
         return {"period": np.array([T])} | {name: x for name, x in own.items() if len(x)}
 
     @property
     def structure(self) -> tuple[object, ...]:
         """What else the law depends on, as plain values."""
-        readings = [(r.kind, r.place, r.xi, r.late, bool(r.resolution)) for r in self.of.readings]
+        readings = [
+            (r.kind, r.place, r.xi, r.late, r.every, bool(r.resolution)) for r in self.of.readings
+        ]
         differences = [(d.place, d.of, bool(d.time_constant)) for d in self.of.differences]
         return (readings, differences, list(self.of.noisy))
 
@@ -79,28 +99,52 @@ class ReadingStates:
     ) -> ReadNow:
         """Return what the law gets of ideal readings y (p, 1), and the states of the next sample.
 
-        Readings are rounded to their resolution only if `rounded`.
+        Readings are rounded to their resolution only if `rounded`; else the number of the sample in
+        the cycle rests too, as it does in linear models.
         """
         kept = iter(ca.vertsplit(states))
         before = {at: next(kept) for at in self.waiting}
-        past = [(next(kept), next(kept) if d.time_constant else None) for d in self.of.differences]
+        past = [
+            (next(kept), next(kept) if self._keeps_rate(d) else None) for d in self.of.differences
+        ]
+        held = {i: next(kept) for i in self.held}
+        sample = next(kept) if held else ca.SX(0)
         noise = dict(zip(self.of.noisy, kept, strict=True))
         taken = list(self._taken(y, noise, numbers, rounded=rounded))
+        for i, value in held.items():
+            taken[i] = ca.if_else(self._arrives(i, sample, late=0), taken[i], value)
         got = [
             before[i, one.late] if one.late else taken[i] for i, one in enumerate(self.of.readings)
         ]
         later = [before[i, k - 1] if k > 1 else taken[i] for i, k in self.waiting]
         rates, poles = [], iter(ca.vertsplit(numbers["poles"]) if "poles" in numbers else ())
         for one, (y_before, v_before) in zip(self.of.differences, past, strict=True):
-            rate = (got[one.of] - y_before) / numbers["period"]
+            reading = self.of.readings[one.of]
+            rate = (got[one.of] - y_before) / (reading.every * numbers["period"])
             later.append(got[one.of])
-            if v_before is not None:
+            if one.time_constant:
                 a = next(poles)
                 rate = a * v_before + (1 - a) * rate
-                later.append(rate)
+            if one.of in held:
+                arrives = self._arrives(one.of, sample, late=reading.late)
+                rate = ca.if_else(arrives, rate, v_before)
+            later += [] if v_before is None else [rate]
             rates.append(rate)
+        later += [taken[i] for i in held]
+        if held:
+            last = sample > self.of.cycle - 0.5
+            following = ca.if_else(last, 1.0, ca.floor(sample + 1.5))
+            later.append(following if rounded else ca.SX(0))
         after = ca.vertcat(*later, *[0.0] * len(noise))
-        return ReadNow(readings=ca.vertcat(*got), rates=ca.vertcat(*rates), after=after)
+        return ReadNow(
+            readings=ca.vertcat(*got), rates=ca.vertcat(*rates), after=after, sample=sample
+        )
+
+    def _arrives(self, i: int, sample: ca.SX, late: int) -> ca.SX:
+        """Whether reading i is a new one at a sample of the cycle; at rest it always is."""
+        every = self.of.readings[i].every
+        ago = ca.fmod(sample - 1 - late + every * (late // every + 1), every)
+        return ca.logic_or(sample < 0.5, ago < 0.5)
 
     def _taken(
         self,
@@ -122,8 +166,12 @@ class ReadingStates:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadNow:
-    """Readings (p, 1), differences (d, 1) that a law gets, and its states (n_b, 1) afterwards."""
+    """Readings (p, 1), differences (d, 1) that a law gets, and its states (n_b, 1) afterwards.
+
+    `sample` is the number of the sample in the cycle, 0 at rest.
+    """
 
     readings: ca.SX
     rates: ca.SX
     after: ca.SX
+    sample: ca.SX

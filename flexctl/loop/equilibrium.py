@@ -105,6 +105,8 @@ def find_loop_equilibrium(
     q0, tau0 = find_equilibrium(loop.truth, loop.truth.straight(joints))
     still = np.zeros(loop.truth.n)
     z0 = loop.agreeing_state(q0, still, joints, weight=second_loop_weight)
+    if loop.controller.cycle > 1:
+        z0[loop.controller.cycle_row] = 0.0
     if not _holds(loop.controller, joints, second_loop_weight):
         return Equilibrium(desired=joints, q=q0, z=z0, tau=tau0, reference=q0)
     balance = ForceBalance(loop=loop, joints=joints, second_loop_weight=second_loop_weight)

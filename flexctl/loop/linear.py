@@ -57,6 +57,10 @@ class LinearLoop(Summary):
     parts
         Numbers (n_z,) of the law's linear parts, such as filters, that its states belong to.
         Sampled, each has its input held. None: they are one.
+    samples
+        Of a law that repeats after a cycle of several samples, as one does that reads instruments
+        more rarely than it is sampled: the loop with the law of each of them. Its own law is then
+        their mean. Empty for a law that is the same at every sample.
 
     Examples
     --------
@@ -78,6 +82,7 @@ class LinearLoop(Summary):
     by_reference: tuple[Array, Array] | None = None
     read: LawSignals | None = None
     parts: Array | None = None
+    samples: tuple[LinearLoop, ...] = ()
 
     def __post_init__(self) -> None:
         (m, n), n_z = self.feedback.shape, self.integral_gain.shape[1]
@@ -157,14 +162,22 @@ class LinearLoop(Summary):
             if self.own is not None and needs_extended_precision(self.own):
                 return extended_precision_eigenvalues(self._in_modes)
             return np.linalg.eigvals(self._in_modes).astype(complex)
+        if self.samples:
+            return _rates_of_cycle(self)
         z = np.linalg.eigvals(sampled_loop(self, self.sample_time, self.delay))
         z = z[np.abs(z) > VANISHED].astype(complex)
         return (np.log(z) / self.sample_time).astype(complex)
 
     @property
+    def period(self) -> float | None:
+        """Time [s] after which a sampled law repeats: its sampling period, or a cycle of them."""
+        return self.sample_time and self.sample_time * max(1, len(self.samples))
+
+    @property
     def in_modes(self) -> LoopInModes:
         """The loop in the modes of its arm, over one sample where its law is sampled."""
         n_z = len(self.F)
+        require_one_law(self)
         if self.sample_time is None or not self.K.any():
             _, B, T = self.plant.modal
             enters = scipy.linalg.block_diag(B, np.eye(n_z))
@@ -273,10 +286,65 @@ def sampled_loop(loop: LinearLoop, period: float, delay: float | Array = 0.0) ->
     """One-sample map of the loop, state and integrals and past torques, law held for `period` [s].
 
     The law u = K x + L z is evaluated at the samples, z moved by `LinearLoop.law_steps`. `delay` is
-    the time [s] until a sample acts, of all channels or of each (m,).
+    the time [s] until a sample acts, of all channels or of each (m,). Of a law that repeats after
+    several samples it is the map of these together.
     """
-    A, B = one_sample(loop, period, delay)
-    return A + B @ np.hstack([loop.K, np.zeros((len(loop.K), len(A) - loop.K.shape[1]))])
+    whole, *others = sample_maps(loop, period, delay)
+    for step in others:
+        whole = step @ whole
+    return whole
+
+
+def sample_maps(loop: LinearLoop, period: float, delay: float | Array) -> list[Array]:
+    """One-sample maps (N, N) of all samples after which a law repeats, with it; as `sampled_loop`.
+
+    That without the law differs in the rows of the law's states alone.
+    """
+    samples = loop.samples or (loop,)
+    A, B = one_sample(samples[0], period, delay)
+    n, n_z = loop.E.shape[1], len(loop.F)
+    maps = list[Array]()
+    for one in samples:
+        step = A.copy()
+        if loop.samples:
+            step[n : n + n_z, : n + n_z] = period * np.hstack([one.E, one.F])
+            step[n : n + n_z, n : n + n_z] += np.eye(n_z)
+        step[:, : n + n_z] += B @ one.K
+        maps.append(step)
+    return maps
+
+
+def require_one_law(loop: LinearLoop) -> None:
+    """Refuse a law that is not the same at every sample; raises ComputationError."""
+    if loop.samples:
+        raise ComputationError(
+            "expected a law that is the same at every sample, got one with readings that are not "
+            f"new at each (it repeats after {len(loop.samples)})"
+        )
+
+
+def _rates_of_cycle(loop: LinearLoop) -> ComplexArray:
+    """Rates (k,) [rad/s] at which a loop moves that repeats after a cycle of samples.
+
+    log(z)/T of the multipliers z over the cycle, of length T, is one but for multiples of 2 pi/T.
+    What turns the eigenvectors from sample to sample, in states of similar size, says which.
+    """
+    period, maps = loop.period or 0.0, sample_maps(loop, loop.sample_time or 0.0, loop.delay)
+    size = np.max(np.abs(maps), axis=0)
+    _, (scale, _) = scipy.linalg.matrix_balance(size, permute=False, separate=True)
+    whole = np.eye(len(size))
+    for step in maps:
+        whole = step @ whole
+    z, x = np.linalg.eig(whole / scale[:, None] * scale)
+    alive = np.abs(z) > VANISHED
+    z, x = z[alive].astype(complex), x[:, alive] * scale[:, None]
+    turned = np.zeros(len(z))
+    for step in maps:
+        after = step @ x
+        ahead = np.sum(np.conj(x / scale[:, None]) * (after / scale[:, None]), axis=0)
+        turned, x = turned + np.angle(ahead), after
+    whole_turns = np.where(z.imag == 0, 0.0, np.round((turned - np.angle(z)) / (2 * np.pi)))
+    return ((np.log(z) + 2j * np.pi * whole_turns) / period).astype(complex)
 
 
 def sampled_loops(loop: LinearLoop, periods: Array) -> list[Array]:
@@ -285,6 +353,7 @@ def sampled_loops(loop: LinearLoop, periods: Array) -> list[Array]:
     They are those of `sampled_loop` in coordinates in which exponentials of the plant are those of
     small blocks: the multipliers are the same.
     """
+    require_one_law(loop)
     late = np.divmod(loop.delay, periods)
     whole, part = late[0].astype(int), late[1]
     waits = whole + (part > 1e-12 * periods)
@@ -346,6 +415,7 @@ def one_sample(loop: LinearLoop, period: float, delay: float | Array) -> tuple[A
     The parameters are those of `sampled_loop`. The states are x, z, and the delayed samples of
     every torque, the latest first.
     """
+    require_one_law(loop)
     plant, m = loop.plant, loop.plant.B.shape[1]
     n, n_z = len(plant.A_state), loop.integral_gain.shape[1]
     whole, part = (np.asarray(x) for x in np.divmod(np.broadcast_to(delay, (m,)), period))
@@ -496,7 +566,8 @@ def linearise_at(
 ) -> LinearLoop:
     """Linearise a closed loop about a known equilibrium; see `linearise_loop`.
 
-    `jacobians`, the result of `law_jacobians`, and the linear truth `plant` there may be known.
+    `jacobians`, the result of `law_jacobians`, and the linear truth `plant` there may be known; the
+    loops of `LinearLoop.samples` are left out with the former.
 
     Raises ComputationError when the law has no finite derivative there.
     """
@@ -509,7 +580,7 @@ def linearise_at(
             "as sqrt(|e|) has none at e = 0: it can be simulated but not linearised"
         )
     by_state = measurement_jacobian(loop, rest.q)
-    return LinearLoop(
+    linear = LinearLoop(
         plant=plant or linear_model(loop.truth, rest.q, rest.tau),
         feedback=K @ by_state,
         integral_gain=L,
@@ -521,6 +592,26 @@ def linearise_at(
         read=signals_of(loop, by_state, K, E),
         parts=loop.controller.part_of_state,
     )
+    row = loop.controller.cycle_row if loop.controller.cycle > 1 else None
+    if jacobians or row is None or rest.z[row]:
+        return linear
+    samples = list[LinearLoop]()
+    for at in rests_of_cycle(loop, rest):
+        K, L, E, F = law_jacobians(loop, at.q, at.z, at.desired, second_loop_weight)
+        read, E = signals_of(loop, by_state, K, E), E @ by_state
+        own = {"feedback": K @ by_state, "integral_gain": L, "driven_by": E, "own": F}
+        samples.append(replace(linear, **own, rest=at, read=read))
+    return replace(linear, samples=tuple(samples))
+
+
+def rests_of_cycle(loop: ClosedLoop, rest: Equilibrium) -> list[Equilibrium]:
+    """Return a rest of a law that repeats, at each sample of its cycle."""
+    row, found = loop.controller.cycle_row, list[Equilibrium]()
+    for k in range(loop.controller.cycle):
+        z = rest.z.copy()
+        z[row] = k + 1
+        found.append(replace(rest, z=z))
+    return found
 
 
 def _with_drives_held(loop: ClosedLoop, rest: Equilibrium, plant: LinearPlant) -> LinearLoop:

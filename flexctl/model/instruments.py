@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import lcm
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
@@ -15,6 +16,7 @@ Along = Annotated[Number, Ge(0), Le(1)]
 _AT_LINES = ("gauge", "deflection")
 _WHOLE = 1e-9  # relative: periods this close are multiples of each other
 MOST_LATE = 200  # samples that a reading or a torque may wait: each is a state of the law
+_LONGEST = 100  # samples of the law until all instruments are read together again
 
 
 class InstrumentChoice(Record):
@@ -32,8 +34,9 @@ class InstrumentChoice(Record):
 
     `resolution` [unit of the reading] is the step to which a reading is rounded; 0: none. `noise`
     is its amplitude density [unit / sqrt(Hz)]: a sample of period T has the variance noise^2 / T.
-    `sample_time` [s] is 0 where readings are taken when the law is sampled. A reading is there
-    `delay` [s] after it was taken. A continuous law has readings without steps, periods and delays;
+    `sample_time` [s] is 0 where readings are taken when the law is sampled; one that is taken more
+    rarely, first at the start, is held until the next. A reading is there `delay` [s] after it was
+    taken. A continuous law has readings without steps, periods and delays;
     their noise is known to its Kalman filter alone.
     """
 
@@ -81,6 +84,10 @@ class InstrumentChoice(Record):
         """Return the period [s] of the readings, given that of the law."""
         return self.sample_time or of_law
 
+    def every(self, of_law: float) -> int:
+        """Return after how many samples of the law readings are taken again, 1 at least."""
+        return max(1, round(self.sample_time / of_law)) if of_law else 1
+
     def late(self, of_law: float) -> int:
         """Return by how many samples of the law a reading is late: its delay, rounded up."""
         if not of_law:
@@ -97,6 +104,7 @@ def instrument_faults(instruments: Sequence[InstrumentChoice], sample_time: floa
         timed = _time_faults(one, key, sample_time) if sample_time else _continuous_faults(one, key)
         yield from timed
     yield from _double_faults(instruments)
+    yield from _cycle_faults(instruments, sample_time)
 
 
 def _continuous_faults(one: InstrumentChoice, key: str) -> Faults:
@@ -118,12 +126,25 @@ def _time_faults(one: InstrumentChoice, key: str, T: float) -> Faults:
             f"at most {MOST_LATE * T:g} ({MOST_LATE} samples of the law)",
             one.delay,
         )
-    if own and not _divides(own, T):
-        expected = f"0, or {T:g} (loop.sample_time) or a whole fraction of it"
+    if own and not _divides(own, T) and not _divides(T, own):
+        expected = f"0, or a whole fraction or multiple of {T:g} (loop.sample_time)"
         yield f"{key}.sample_time", expected, own
     elif own and not _divides(T, own) and not _divides(T, one.delay):
         expected = f"a multiple of {T:g} (loop.sample_time), as readings are taken more often"
         yield f"{key}.delay", expected, one.delay
+
+
+def _cycle_faults(instruments: Sequence[InstrumentChoice], T: float) -> Faults:
+    """Yield instruments that are read so rarely, or at so odd ratios, that cycles are too long."""
+    every = [one.every(T) for one in instruments]
+    if lcm(*every) > _LONGEST:
+        rarest = max(range(len(every)), key=every.__getitem__)
+        yield (
+            f"instruments[{rarest + 1}].sample_time",
+            f"periods that are all multiples of {T:g} (loop.sample_time) of which at most "
+            f"{_LONGEST} make the least common one",
+            instruments[rarest].sample_time,
+        )
 
 
 def _divides(T: float, longer: float) -> bool:

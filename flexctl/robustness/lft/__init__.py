@@ -25,6 +25,7 @@ from flexctl.robustness.lft.uncertain_loop import (
     bilinear,
     connected,
     frequency_response,
+    in_series,
 )
 from flexctl.robustness.lft.worst_case import LARGEST, WorstCase
 
@@ -53,6 +54,7 @@ __all__ = [
     "first_crossing",
     "first_crossings",
     "frequency_response",
+    "in_series",
     "search_ends",
     "stable_interval",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -253,6 +254,35 @@ def connected(acts: Array) -> list[Array]:
         blocks.append(np.flatnonzero(own))
         left &= ~own
     return blocks
+
+
+def in_series(samples: Sequence[UncertainLoop]) -> UncertainLoop:
+    """Make one map of those of several samples, each x+ = A x + U w, z = V x + D w, with one delta.
+
+    The channels of every parameter are those of all samples, the first sample first.
+    """
+    A, U = np.eye(samples[0].size), np.zeros((samples[0].size, 0))
+    rows, D = list[Array](), np.zeros((0, 0))
+    for one in samples:
+        before = np.zeros((len(D), len(one.D)))
+        D = np.block([[D, before], [one.V @ U, one.D]])
+        rows.append(one.V @ A)
+        A, U = one.A @ A, np.hstack([one.A @ U, one.U])
+    owner = np.concatenate([one.owner for one in samples])
+    order = np.argsort(owner, kind="stable")
+    parameters = tuple(
+        replace(parameter, size=int((owner == k).sum()))
+        for k, parameter in enumerate(samples[0].parameters)
+    )
+    return replace(
+        samples[0],
+        A=A,
+        U=U[:, order],
+        V=np.vstack(rows)[order],
+        D=D[np.ix_(order, order)],
+        parameters=parameters,
+        approximate=any(one.approximate for one in samples),
+    )
 
 
 def bilinear(loop: UncertainLoop, sample_time: float) -> UncertainLoop:

@@ -54,8 +54,9 @@ _STILL = 1e-10  # rad or m: round-off of an equilibrium
 class Followed:
     """The linear loop at its equilibrium `rest` under an error [-].
 
-    `matrix` (N, N) and its eigenvalues `values` (N,) [1/s] are those of one sample, of `period`
-    [s], for a sampled loop; `period` is None for a continuous one.
+    `matrix` (N, N) and its eigenvalues `values` (N,) [1/s] are those over the `period` [s] of a
+    sampled loop; that is None for a continuous one. Of a law that repeats after several samples the
+    rates [1/s] are `known`, as those over the period do not tell them.
     """
 
     error: float
@@ -63,14 +64,25 @@ class Followed:
     matrix: Array
     values: ComplexArray
     period: float | None
+    known: ComplexArray | None = None
 
     @cached_property
     def rates(self) -> ComplexArray:
         """Eigenvalues as rates [1/s]; log(z)/T for a sampled loop, without vanishing z."""
+        if self.known is not None:
+            return self.known
         if self.period is None:
             return self.values
         z = self.values[np.abs(self.values) > VANISHED]
         return (np.log(z) / self.period).astype(complex)
+
+    def as_rates(self, z: ComplexArray) -> ComplexArray:
+        """Multipliers (k,) that last as rates [1/s]."""
+        assert self.period is not None
+        if self.known is None:
+            return (np.log(z) / self.period).astype(complex)
+        gap = np.abs(np.exp(self.known * self.period)[:, None] - z)
+        return self.known[scipy.optimize.linear_sum_assignment(gap.T)[1]]
 
     @property
     def grows(self) -> bool:
@@ -160,6 +172,7 @@ class ErrorFamily:
             matrix=matrix,
             values=np.linalg.eigvals(matrix).astype(complex),
             period=sampling_period(linear),
+            known=linear.poles if linear.samples else None,
         )
 
     def moves(self) -> bool:
@@ -208,9 +221,9 @@ class ErrorFamily:
         rates = np.einsum("ik,ij,jk->k", W.conj(), slope, V) / np.einsum("ik,ik->k", W.conj(), V)
         if (period := self.start.period) is not None:
             kept = np.abs(values) > VANISHED
-            values, rates = values[kept], rates[kept]
+            values, rates = values[kept].astype(complex), rates[kept]
             rates = rates / (period * values)
-            values = (np.log(values) / period).astype(complex)
+            values = self.start.as_rates(values)
         return mode_rates(values, rates, lambda k: self.start.name(self.names, complex(values[k])))
 
     def end(self, sign: int) -> StabilityLimit | None:

@@ -23,9 +23,11 @@ from flexctl.control import Recipe
 from flexctl.errors import InputError
 from flexctl.loop import (
     ClosedLoop,
+    Equilibrium,
     LinearLoop,
     equilibrium_at_reference,
     linearise_at,
+    rests_of_cycle,
     sampled_loop,
     set_integrals,
 )
@@ -40,6 +42,7 @@ from flexctl.robustness.lft import (
     bilinear,
     close_inside,
     factor_law,
+    in_series,
 )
 from flexctl.robustness.stiffness.arm_errors import ArmError, add_arm_errors
 from flexctl.robustness.stiffness.sampled_arm_errors import add_sampled_arm_errors
@@ -129,12 +132,31 @@ class RestingLaw:
         loop = self._loop.under_errors(*np.atleast_1d(errors))
         rest = self._rest
         if not self._moves:
-            rest = set_integrals(loop, rest, self._second_loop_weight)
+            rest = self._with_integrals(loop)
         numbers = loop.controller.without_limits.numbers
         z = np.concatenate([rest.z, self._inside])
         at = [self._second_loop_weight, z, rest.desired, self._seen]
         at += [numbers] if len(numbers) else []
         return np.asarray(self._jacobian(*at))
+
+    def _with_integrals(self, loop: ClosedLoop) -> Equilibrium:
+        """Set the integrals so that they hold the arm, those of a law at a sample as at rest."""
+        if loop.controller.cycle == 1:
+            return set_integrals(loop, self._rest, self._second_loop_weight)
+        row, z = loop.controller.cycle_row, self._rest.z.copy()
+        z[row] = 0.0
+        still = set_integrals(loop, replace(self._rest, z=z), self._second_loop_weight).z.copy()
+        still[row] = self._rest.z[row]
+        return replace(self._rest, z=still)
+
+    @property
+    def samples(self) -> list[RestingLaw]:
+        """The law at the samples of the cycle after which it repeats."""
+        found = list[RestingLaw]()
+        for rest in rests_of_cycle(self._loop, self._rest):
+            found.append(copy(self))
+            found[-1]._rest = rest
+        return found
 
     def form(self, groups: Sequence[ErrorGroup]) -> ControllerLFT:
         """Find the linear fractional form of J over the errors of groups.
@@ -175,9 +197,17 @@ class RestingLaw:
         J, m = self(errors), self._loop.truth.m
         n = J.shape[1] - (len(J) - m)
         blocks = J[:m, :n], J[:m, n:], J[m:, :n], J[m:, n:]
-        return linearise_at(
+        linear = linearise_at(
             self._loop, self._rest, self._second_loop_weight, jacobians=blocks, plant=self._plant
         )
+        if self._loop.controller.cycle == 1 or self._at_sample:
+            return linear
+        return replace(linear, samples=tuple(one.linear(errors) for one in self.samples))
+
+    @property
+    def _at_sample(self) -> bool:
+        """Whether it is the law at a sample of a cycle, and not that at rest."""
+        return bool(self._rest.z[self._loop.controller.cycle_row])
 
 
 @lru_cache(maxsize=8)
@@ -205,6 +235,24 @@ def pull_out_of(
 
     `law` without errors must be that of `linear`; `loop` only gives its measurement and names.
     """
+    if not linear.samples:
+        one = _pulled_out(law, loop, linear, groups, of_arm)
+    else:
+        assert isinstance(law, RestingLaw)
+        pairs = zip(law.samples, linear.samples, strict=True)
+        one = in_series([_pulled_out(own, loop, there, groups, of_arm) for own, there in pairs])
+    period = sampling_period(linear)
+    return one if period is None else bilinear(one, period)
+
+
+def _pulled_out(
+    law: Law,
+    loop: ClosedLoop,
+    linear: LinearLoop,
+    groups: Sequence[ErrorGroup],
+    of_arm: Sequence[ArmError],
+) -> UncertainLoop:
+    """Pull the errors out of a loop with one law; of a sampled one, out of the map of a sample."""
     form = law.form(groups) if isinstance(law, RestingLaw) else factor_law(law, groups)
     parameters = tuple(
         Parameter(
@@ -246,7 +294,7 @@ def _close(
     if of_arm:
         by_law = form.P[: linear.B.shape[1]]
         uncertain = add_sampled_arm_errors(uncertain, linear, by_law, of_arm)
-    return bilinear(uncertain, period)
+    return uncertain
 
 
 def one_error_in_modes(
@@ -271,15 +319,15 @@ def one_error_in_modes(
 
 
 def sampling_period(linear: LinearLoop) -> float | None:
-    """Return the sampling period [s] of a law that has feedback; None of a continuous one."""
-    return linear.sample_time if linear.K.any() else None
+    """Return the period [s] of a sampled law that has feedback; None of a continuous one."""
+    return linear.period if linear.K.any() else None
 
 
 def state_matrix(linear: LinearLoop) -> Array:
-    """State matrix (N, N) of the closed loop, x' = A x, or of one sample of a sampled one."""
-    if (period := sampling_period(linear)) is None:
+    """State matrix (N, N) of the closed loop, x' = A x, or over the period of a sampled one."""
+    if sampling_period(linear) is None:
         return linear.A + linear.B @ linear.K
-    return sampled_loop(linear, period, linear.delay)
+    return sampled_loop(linear, linear.sample_time or 0.0, linear.delay)
 
 
 def _entrance(linear: LinearLoop) -> tuple[Array, Array]:

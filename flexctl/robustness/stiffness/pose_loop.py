@@ -167,8 +167,12 @@ class PoseLoop:
 
     @cached_property
     def moves(self) -> bool:
-        """Whether an error moves the equilibrium, so that `family` is used."""
-        return self.family is not None and self.family.moves()
+        """Whether `family` is used: an error moves the equilibrium, or the law repeats in cycles.
+
+        Over a cycle the loop depends on the error by so high a power that it is rather followed.
+        """
+        cycles = self.closed.controller.cycle > 1
+        return self.family is not None and (cycles or self.family.moves())
 
     @property
     def abscissa(self) -> float:
