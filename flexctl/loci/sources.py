@@ -75,10 +75,16 @@ class Source:
 
 
 def loop_matrix(loop: LinearLoop) -> Array:
-    """Return A (N, N) of a closed loop: x' = A x, or of a sampled law x+ = A x."""
+    """Return A (N, N) of a closed loop: x' = A x, or over the period of a sampled law x+ = A x."""
     if loop.sample_time is None or not loop.K.any():
         return loop.A + loop.B @ loop.K
     return sampled_loop(loop, loop.sample_time, loop.delay)
+
+
+def period_of(closed: ClosedLoop) -> float | None:
+    """Return the period [s] after which a sampled law repeats; None of a continuous one."""
+    T = closed.controller.sample_time
+    return T and T * closed.controller.cycle
 
 
 def at_rest(closed: ClosedLoop) -> Source:
@@ -106,7 +112,7 @@ def _in_time(
         matrix=matrix,
         names=lambda t: name_modes(closed, joints(t), size),
         fields=lambda t: motion_fields(closed.truth, joints(t), size),
-        sample_time=lambda _: closed.controller.sample_time,
+        sample_time=lambda _: period_of(closed),
     )
 
 

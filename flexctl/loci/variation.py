@@ -11,7 +11,7 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.control import Controller, design_on
 from flexctl.errors import ComputationError, DesignError, NoEquilibriumError
-from flexctl.loci.sources import EDGE, Source, last_held, loop_matrix, motion_fields
+from flexctl.loci.sources import EDGE, Source, last_held, loop_matrix, motion_fields, period_of
 from flexctl.loop import (
     ClosedLoop,
     ModeNames,
@@ -153,7 +153,7 @@ def over_number(variation: Variation, between: tuple[float, float] | None = None
         return max(len(_matrix(variation.close(value), 0.0)) for value in between)
 
     @cache
-    def made(value: float) -> tuple[Array, ModeNames, Array]:
+    def made(value: float) -> tuple[Array, ModeNames, Array, float | None]:
         size = most()
         try:
             closed = variation.close(value)
@@ -169,20 +169,15 @@ def over_number(variation: Variation, between: tuple[float, float] | None = None
         except DesignError as error:
             raise DesignError(f"{variation.key} = {value:.6g}: {error}") from error
         pose = closed.controller.reference.final
-        return A, name_modes(closed, pose, len(A)), motion_fields(closed.truth, pose, len(A))
-
-    def period(value: float) -> float | None:
-        fixed = variation.design.loop.sample_time
-        if variation.key != "loop.sample_time":
-            return fixed or None
-        return (fixed * value if variation.scaled else value) or None
+        names, fields = name_modes(closed, pose, len(A)), motion_fields(closed.truth, pose, len(A))
+        return A, names, fields, period_of(closed)
 
     return Source(
         parameter=variation.key,
         matrix=lambda value: made(float(value))[0],
         names=lambda value: made(float(value))[1],
         fields=lambda value: made(float(value))[2],
-        sample_time=period,
+        sample_time=lambda value: made(float(value))[3],
     )
 
 

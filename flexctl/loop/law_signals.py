@@ -59,13 +59,17 @@ def read_signals(
     )
 
 
-def signals_of(loop: ClosedLoop, by_state: Array, K: Array, E: Array) -> LawSignals:
-    """Name what the law of a closed loop reads.
+def signals_of(
+    loop: ClosedLoop, by_state: Array, K: Array, E: Array, *, unread: bool = False
+) -> LawSignals:
+    """Name what the law of a closed loop reads; with those `unread`, all that it is given.
 
     `by_state` (2p, 2n) is the derivative of the measured positions and rates, K (m, 2p) and
     E (n_z, 2p) are those of the law by them.
     """
     controller = loop.controller
-    measured = controller.measured
+    measured, read = controller.measured, controller.reads_instruments
     names = (*measured, *(f"{name}.rate" for name in measured))
-    return read_signals(names, by_state, K, E, of_instruments=controller.reads_instruments)
+    if unread:
+        return LawSignals(names=names, C=by_state, by_tau=K, by_z=E, of_instruments=read)
+    return read_signals(names, by_state, K, E, of_instruments=read)

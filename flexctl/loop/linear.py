@@ -105,6 +105,11 @@ class LinearLoop(Summary):
         n_z = self.integral_gain.shape[1]
         return np.zeros((n_z, n_z)) if self.own is None else self.own
 
+    def with_plant(self, plant: LinearPlant) -> LinearLoop:
+        """Return the loop of the same law around another plant with the same coordinates."""
+        samples = tuple(replace(one, plant=plant) for one in self.samples)
+        return replace(self, plant=plant, samples=samples)
+
     def law_steps(self, periods: Array) -> tuple[Array, Array]:
         """z+ = Phi z + Gamma E x over periods (K,) [s], (K, n_z, n_z) each, with x held.
 
@@ -175,9 +180,15 @@ class LinearLoop(Summary):
 
     @property
     def in_modes(self) -> LoopInModes:
-        """The loop in the modes of its arm, over one sample where its law is sampled."""
+        """The loop in the modes of its arm, over the period of a sampled law."""
         n_z = len(self.F)
-        require_one_law(self)
+        if self.samples:
+            every = [one.in_modes for one in self.samples]
+            whole = np.eye(len(every[0].A))
+            for one in every:
+                whole = one.A @ whole
+            none = np.zeros((len(whole), 0))
+            return replace(every[0], A=whole, enters=none, period=self.period)
         if self.sample_time is None or not self.K.any():
             _, B, T = self.plant.modal
             enters = scipy.linalg.block_diag(B, np.eye(n_z))
@@ -269,7 +280,8 @@ class LoopInModes:
     A
         State matrix (N, N) [1/s], or of one sample [-], similar to that of the loop.
     enters
-        Input matrix (N, m + n_z) of the rows [K L; E F] of the law, on which A depends linearly.
+        Input matrix (N, m + n_z) of the rows [K L; E F] of the law, on which A depends linearly;
+        (N, 0) over a cycle of samples.
     S
         Coordinates and rates of the arm are S y, (2n, 2n), of its states y, which come first.
     period
@@ -598,7 +610,7 @@ def linearise_at(
     samples = list[LinearLoop]()
     for at in rests_of_cycle(loop, rest):
         K, L, E, F = law_jacobians(loop, at.q, at.z, at.desired, second_loop_weight)
-        read, E = signals_of(loop, by_state, K, E), E @ by_state
+        read, E = signals_of(loop, by_state, K, E, unread=True), E @ by_state
         own = {"feedback": K @ by_state, "integral_gain": L, "driven_by": E, "own": F}
         samples.append(replace(linear, **own, rest=at, read=read))
     return replace(linear, samples=tuple(samples))

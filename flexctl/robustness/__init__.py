@@ -13,6 +13,7 @@ from flexctl.robustness.lft import (
     first_crossing,
     first_crossings,
     frequency_response,
+    in_series,
 )
 from flexctl.robustness.stiffness.assumed_stiffness import RatioError
 from flexctl.robustness.stiffness.lemma import FARTHEST, Lemma, stiffness_lemma
@@ -78,6 +79,7 @@ __all__ = [
     "first_crossings",
     "follow",
     "frequency_response",
+    "in_series",
     "judge_stiffness",
     "loop_at",
     "stiffness_lemma",

@@ -90,28 +90,31 @@ def delay_crossings(
 def reading_delay(loop: LinearLoop, j: int) -> float:
     """Delay [s] of one reading of its law that a stable sampled loop tolerates."""
     T, seen = loop.sample_time or 0.0, loop.signals.C[[j]]
-
-    def one_sample_map(t: float) -> Array:
-        """Loop with its reading late by t samples: the whole ones are a chain of states."""
-        whole = int(np.floor(t))
-        cut = break_at_reading(loop, j, float(t - whole))
-        A, b, c = cut.opened([0]), cut.B, cut.C
-        if not whole:
-            return A + b @ c
-        N = len(A)
-        step = np.zeros((N + whole, N + whole))
-        step[:N, :N], step[:N, -1:], step[N, :N] = A, b, c[0]
-        step[N + 1 :, N:-1] = np.eye(whole - 1)
-        return step
-
     family = _Family(
         T=T,
         least=0.0,
         channels=[0],
         break_at=lambda f: break_at_reading(loop, j, f),
-        step=one_sample_map,
+        step=lambda t: late_reading(loop, j, t),
     )
     return _first_loss(family, _per_sample(loop, seen, loop.signals.by_tau[:, [j]]))
+
+
+def late_reading(loop: LinearLoop, j: int, t: float) -> Array:
+    """One-sample map of a loop with reading j late by t samples: whole ones are a chain of states.
+
+    Of the size (N, N); with a fraction of a sample it has a state more.
+    """
+    whole = int(np.floor(t))
+    cut = break_at_reading(loop, j, float(t - whole))
+    A, b, c = cut.opened([0]), cut.B, cut.C
+    if not whole:
+        return A + b @ c
+    N = len(A)
+    step = np.zeros((N + whole, N + whole))
+    step[:N, :N], step[:N, -1:], step[N, :N] = A, b, c[0]
+    step[N + 1 :, N:-1] = np.eye(whole - 1)
+    return step
 
 
 def _first_loss(family: _Family, points: float) -> float:

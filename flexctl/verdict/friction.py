@@ -284,7 +284,7 @@ class _Damped:
         plant = self.loop.plant
         D = plant.D.copy()
         D[self.rows, self.rows] += delta * self.size
-        return replace(self.loop, plant=replace(plant, D=D))
+        return self.loop.with_plant(replace(plant, D=D))
 
     def unstable(self, least: float) -> list[tuple[float, float, float | None]]:
         """Ranges of dampers from `least` on with an unstable loop, frequencies at their low ends.
@@ -397,13 +397,18 @@ class _Damped:
             outputs=plant.outputs[:, both],
             coordinates=tuple(plant.coordinates[k] for k in free),
         )
-        return replace(
-            self.loop,
-            plant=held,
-            feedback=self.loop.feedback[:, both],
-            driven_by=self.loop.E[:, both],
-            own=self.loop.F,
-        )
+
+        def around(loop: LinearLoop) -> LinearLoop:
+            return replace(
+                loop,
+                plant=held,
+                feedback=loop.feedback[:, both],
+                driven_by=loop.E[:, both],
+                own=loop.F,
+                samples=tuple(map(around, loop.samples)),
+            )
+
+        return around(self.loop)
 
 
 def _judge_moving(poles: ComplexArray) -> bool | str:

@@ -17,6 +17,7 @@ from flexctl.loop import (
 from flexctl.records import Summary
 from flexctl.robustness import first_crossings
 from flexctl.verdict.broken_loop import BrokenLoop, GainCrossovers, break_loop, gain_crossovers
+from flexctl.verdict.cycle_margins import CycleCut, break_cycle, cycle_delay
 from flexctl.verdict.delay_margin import continuous_delay, may_miss_bands, sampled_delay
 from flexctl.verdict.disk_margin import disk_margin
 from flexctl.verdict.sensitivity_peaks import sensitivity_peaks
@@ -124,6 +125,8 @@ def stability_margins(loop: ClosedLoop | LinearLoop) -> StabilityMargins:
     if isinstance(loop, ClosedLoop):
         final, weight = loop.controller.reference.final, loop.controller.final_second_loop_weight
         loop = linearise_loop(loop, final, weight)
+    if loop.samples:
+        return _over_cycle(loop)
     cut = break_loop(loop)
     require_decay(cut)
     sets = [[j] for j in range(cut.m)]
@@ -156,7 +159,34 @@ def stability_margins(loop: ClosedLoop | LinearLoop) -> StabilityMargins:
     )
 
 
-def require_decay(cut: BrokenLoop) -> None:
+def _over_cycle(loop: LinearLoop) -> StabilityMargins:
+    """Margins of a loop whose law repeats after several samples: see `cycle_margins`."""
+    cut = break_cycle(loop)
+    require_decay(cut)
+    joints = range(cut.m)
+    up, down = np.array([cut.gain_margins(j) for j in joints]).T
+    (disk, at), peaks = cut.disk_margin(), cut.peaks()
+    own = [peaks] if cut.m == 1 else [cut.peaks(j) for j in joints]
+    delays = np.array([cycle_delay(loop, [j]) for j in joints])
+    return StabilityMargins(
+        gain_up_db=up,
+        gain_down_db=down,
+        phase_deg=np.array([cut.phase_margin(j) for j in joints]),
+        delay_seconds=delays,
+        common_delay_seconds=float(delays[0]) if cut.m == 1 else cycle_delay(loop, list(joints)),
+        disk=disk,
+        disk_frequency=at,
+        sensitivity_peak=peaks.Ms,
+        sensitivity_frequency=peaks.Ms_frequency,
+        complementary_peak=peaks.Mt,
+        complementary_frequency=peaks.Mt_frequency,
+        joint_sensitivity_peak=np.array([one.Ms for one in own]),
+        joint_complementary_peak=np.array([one.Mt for one in own]),
+        sample_time=loop.sample_time,
+    )
+
+
+def require_decay(cut: BrokenLoop | CycleCut) -> None:
     """Raise ComputationError where an eigenvalue of the closed loop does not decay."""
     if not cut.decays:
         raise ComputationError(

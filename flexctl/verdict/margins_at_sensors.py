@@ -25,6 +25,7 @@ from flexctl.loop import (
 from flexctl.records import Summary
 from flexctl.verdict.broken_loop import break_at_sensors, break_loop
 from flexctl.verdict.channel_margins import channel_margins
+from flexctl.verdict.cycle_margins import break_cycle_at_sensors, cycle_reading_delay
 from flexctl.verdict.delay_margin import reading_delay
 from flexctl.verdict.disk_margin import disk_margin
 from flexctl.verdict.margins import StabilityMargins, require_decay
@@ -126,6 +127,8 @@ def sensor_margins(
         raise InputError(f"loop: expected a law that reads instruments, got none: {why}")
     if actuators is not None and (own := own_torques(loop)) is not None:
         return _as_at_actuators(loop, actuators, own)
+    if loop.samples:
+        return _over_cycle(loop)
     cut = break_at_sensors(loop)
     require_decay(cut)
     sampled = [reading_delay(loop, j) for j in range(cut.m)] if loop.sampled else None
@@ -142,6 +145,27 @@ def sensor_margins(
         reading_disk=_each(one.disk for one in found),
         reading_sensitivity_peak=_each(one.peaks.Ms for one in found),
         reading_complementary_peak=_each(one.peaks.Mt for one in found),
+    )
+
+
+def _over_cycle(loop: LinearLoop) -> SensorMargins:
+    """Margins of a loop whose law repeats after several samples: see `cycle_margins`."""
+    cut = break_cycle_at_sensors(loop)
+    require_decay(cut)
+    readings = range(cut.m)
+    gains = [cut.gain_margins(j) for j in readings]
+    (disk, at), peaks = cut.disk_margin(), [cut.peaks(j) for j in readings]
+    return SensorMargins(
+        readings=loop.signals.names,
+        gain_up_db=_each(up for up, _ in gains),
+        gain_down_db=_each(down for _, down in gains),
+        phase_deg=_each(cut.phase_margin(j) for j in readings),
+        delay_seconds=_each(cycle_reading_delay(loop, j) for j in readings),
+        disk=disk,
+        disk_frequency=at,
+        reading_disk=_each(cut.disk_margin(j)[0] for j in readings),
+        reading_sensitivity_peak=_each(one.Ms for one in peaks),
+        reading_complementary_peak=_each(one.Mt for one in peaks),
     )
 
 

@@ -8,6 +8,7 @@ intensity V that is sampled with the period T the covariance V/T. Source: [Ander
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,12 +77,12 @@ class NoiseLevels(Summary):
 def stationary_noise(loop: LinearLoop, noise: NoiseInputs) -> tuple[Array, Array]:
     """Covariances of the state x of the arm (2n, 2n) and of the torques (m, m), at rest.
 
-    Of a sampled loop they are those at the samples. Torques that follow white noise at once have
-    no covariance in a continuous loop: infinite entries.
+    Of a sampled loop, whose law is the same at every sample, they are those at the samples. Torques
+    that follow white noise at once have no covariance in a continuous loop: infinite entries.
 
     Raises ComputationError when the loop is not stable, or the covariance is not accurate.
     """
-    n, m = loop.feedback.shape[1], len(loop.K)
+    n = loop.feedback.shape[1]
     if not loop.poles.real.max() < 0:
         raise ComputationError("noise: expected a stable loop, got one that is not")
     T = loop.sample_time
@@ -94,15 +95,51 @@ def stationary_noise(loop: LinearLoop, noise: NoiseInputs) -> tuple[Array, Array
         direct = np.einsum("ir,rs,is->i", noise.by_tau, noise.V, noise.by_tau) > 0
         R[np.diag(direct)] = np.inf
         return P[:n, :n], R
+    step = _sample(loop, noise)
+    P = _covariance(step.A, step.Q, sampled=True)
+    return P[:n, :n], step.torques(P)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sample:
+    """One sample of a loop, x+ = A x + w, with the covariance Q of w, and its torques K x + e."""
+
+    A: Array
+    Q: Array
+    K: Array
+    direct: Array
+
+    def torques(self, P: Array) -> Array:
+        """Covariance (m, m) of the torques, with that of the state before the sample."""
+        return self.K @ P @ self.K.T + self.direct
+
+
+def _sample(loop: LinearLoop, noise: NoiseInputs) -> _Sample:
+    T, n = loop.sample_time or 0.0, loop.feedback.shape[1]
     A, B = one_sample(loop, T, loop.delay)
-    K = np.hstack([loop.K, np.zeros((m, len(A) - loop.K.shape[1]))])
+    K = np.hstack([loop.K, np.zeros((len(loop.K), len(A) - loop.K.shape[1]))])
     entering = B @ noise.by_tau
     entering[n : n + len(noise.by_z)] += T * noise.by_z
     Q = entering @ (noise.V / T) @ entering.T
     Q[:n, :n] += sampled_covariance(loop.plant.A_state, noise.process, T)
-    P = _covariance(A + B @ K, Q, sampled=True)
     direct = noise.by_tau @ (noise.V / T) @ noise.by_tau.T
-    return P[:n, :n], K @ P @ K.T + direct
+    return _Sample(A=A + B @ K, Q=Q, K=K, direct=direct)
+
+
+def _over_cycle(
+    loop: LinearLoop, noise_at: Callable[[LinearLoop], NoiseInputs]
+) -> tuple[Array, Array]:
+    """Covariances of `stationary_noise` of a law that repeats, on average over its samples."""
+    n, steps = loop.feedback.shape[1], [_sample(one, noise_at(one)) for one in loop.samples]
+    A, Q = np.eye(len(steps[0].A)), np.zeros_like(steps[0].A)
+    for step in steps:
+        A, Q = step.A @ A, step.A @ Q @ step.A.T + step.Q
+    P, states, torques = _covariance(A, Q, sampled=True), list[Array](), list[Array]()
+    for step in steps:
+        states.append(P[:n, :n])
+        torques.append(step.torques(P))
+        P = step.A @ P @ step.A.T + step.Q
+    return np.mean(states, axis=0), np.mean(torques, axis=0)
 
 
 def sampled_covariance(A: Array, G: Array, T: float) -> Array:
@@ -133,12 +170,20 @@ def noise_levels(loop: ClosedLoop, linear: LinearLoop) -> NoiseLevels | None:
     noise = observer_noise(loop, linear)
     if noise is None:
         return None
-    P, R = stationary_noise(linear, noise)
+    if linear.samples:
+        P, R = _over_cycle(linear, lambda one: _required(observer_noise(loop, one)))
+    else:
+        P, R = stationary_noise(linear, noise)
     n = loop.truth.n
     tip = loop.truth.tip_jacobian(linear.plant.q0) @ P[:n, :n]
     variance = np.trace(tip @ loop.truth.tip_jacobian(linear.plant.q0).T)
     tip_rms = float(np.sqrt(max(variance, 0.0)))
     return NoiseLevels(tip_rms=tip_rms, torque_rms=_sizes(R), rounded=noise.rounded)
+
+
+def _required(noise: NoiseInputs | None) -> NoiseInputs:
+    assert noise is not None
+    return noise
 
 
 def states_noise(loop: ClosedLoop) -> bool:

@@ -17,6 +17,7 @@ from flexctl.robustness.stiffness.model_errors import one_error_in_modes
 from flexctl.robustness.stiffness.record import Interval
 
 _MOVES = "the equilibrium moves with the error"
+_REPEATS = "the law repeats after several samples, over which the loop is no affine function of it"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +46,8 @@ def _proven(closed: ClosedLoop, pose: JudgedPose) -> CertifiedErrors:
     interval = pose.interval
     if interval is None:
         return nothing_certified(pose.why, RELATIVE_ERROR)
+    if closed.controller.cycle > 1:
+        return nothing_certified(_REPEATS, RELATIVE_ERROR)
     if not interval.proven:
         return nothing_certified(_MOVES, RELATIVE_ERROR)
     try:

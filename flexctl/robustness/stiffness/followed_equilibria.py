@@ -55,8 +55,8 @@ class Followed:
     """The linear loop at its equilibrium `rest` under an error [-].
 
     `matrix` (N, N) and its eigenvalues `values` (N,) [1/s] are those over the `period` [s] of a
-    sampled loop; that is None for a continuous one. Of a law that repeats after several samples the
-    rates [1/s] are `known`, as those over the period do not tell them.
+    sampled loop; that is None for a continuous one. Of a law that repeats after several samples
+    they do not tell the rates [1/s], which are those of the loop `of` it.
     """
 
     error: float
@@ -64,13 +64,16 @@ class Followed:
     matrix: Array
     values: ComplexArray
     period: float | None
-    known: ComplexArray | None = None
+    of: LinearLoop | None = None
 
     @cached_property
     def rates(self) -> ComplexArray:
         """Eigenvalues as rates [1/s]; log(z)/T for a sampled loop, without vanishing z."""
-        if self.known is not None:
-            return self.known
+        return self._logarithms if self.of is None else self.of.poles
+
+    @cached_property
+    def _logarithms(self) -> ComplexArray:
+        """The same but for multiples of 2 pi/T in the imaginary parts of a sampled loop."""
         if self.period is None:
             return self.values
         z = self.values[np.abs(self.values) > VANISHED]
@@ -79,20 +82,22 @@ class Followed:
     def as_rates(self, z: ComplexArray) -> ComplexArray:
         """Multipliers (k,) that last as rates [1/s]."""
         assert self.period is not None
-        if self.known is None:
+        if self.of is None:
             return (np.log(z) / self.period).astype(complex)
-        gap = np.abs(np.exp(self.known * self.period)[:, None] - z)
-        return self.known[scipy.optimize.linear_sum_assignment(gap.T)[1]]
+        gap = np.abs(np.exp(self.rates * self.period)[:, None] - z)
+        return self.rates[scipy.optimize.linear_sum_assignment(gap.T)[1]]
 
     @property
     def grows(self) -> bool:
         """Whether an eigenvalue lies in the right half-plane."""
-        return bool((self.rates.real > axis_tolerance(self.rates)).any())
+        rates = self._logarithms
+        return bool((rates.real > axis_tolerance(rates)).any())
 
     @property
     def marginal(self) -> bool:
         """Whether an eigenvalue lies on the imaginary axis."""
-        return bool((np.abs(self.rates.real) <= axis_tolerance(self.rates)).any())
+        rates = self._logarithms
+        return bool((np.abs(rates.real) <= axis_tolerance(rates)).any())
 
     @property
     def worst(self) -> complex:
@@ -172,7 +177,7 @@ class ErrorFamily:
             matrix=matrix,
             values=np.linalg.eigvals(matrix).astype(complex),
             period=sampling_period(linear),
-            known=linear.poles if linear.samples else None,
+            of=linear if linear.samples else None,
         )
 
     def moves(self) -> bool:

@@ -27,6 +27,7 @@ from flexctl.loop import (
     LinearLoop,
     equilibrium_at_reference,
     linearise_at,
+    require_one_law,
     rests_of_cycle,
     sampled_loop,
     set_integrals,
@@ -309,6 +310,7 @@ def one_error_in_modes(
     """
     law = RestingLaw(loop, joints, second_loop_weight, linear)
     linear = linear or law.linear()
+    require_one_law(linear)
     form = law.form(all_together(loop.controller.plant))
     own, by_state = linear.in_modes, loop.measurement.derivative(linear.plant.q0)
     (seen, n), N = by_state.shape, len(own.A)

@@ -31,7 +31,13 @@ import scipy.linalg
 
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, DesignError
-from flexctl.loop import ClosedLoop, LinearLoop, linearise_loop, motion_poses
+from flexctl.loop import (
+    ClosedLoop,
+    LinearLoop,
+    linearise_loop,
+    motion_poses,
+    require_one_law,
+)
 from flexctl.plant import STIFFNESS_ERROR
 from flexctl.robustness.lft import connected
 from flexctl.robustness.stiffness.model_errors import RestingLaw, sampling_period, state_matrix
@@ -186,6 +192,7 @@ class _Between:
     """
 
     def __init__(self, times: Array, loops: Sequence[LinearLoop]) -> None:
+        require_one_law(loops[0])
         self._first = loops[0]
         shapes = [part.shape for part in _parts(loops[0])]
         self._shapes, self._cuts = shapes, np.cumsum([a * b for a, b in shapes])[:-1]

@@ -208,7 +208,7 @@ class IndependentErrors:
         def damped(linear: LinearLoop, t: float) -> LinearLoop:
             errors = damping_errors(self.closed.truth, linear.plant)
             D = linear.plant.D + sum(t * named[one.name] * one.D for one in errors)
-            return replace(linear, plant=replace(linear.plant, D=D))
+            return linear.with_plant(replace(linear.plant, D=D))
 
         spans = [one.times(x) for one, x in zip(self.loop.parameters, direction, strict=True)]
         farthest = FARTHEST / np.abs(own).max()

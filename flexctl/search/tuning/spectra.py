@@ -8,7 +8,7 @@ the loop is lost come to these.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.linalg
@@ -194,6 +194,11 @@ class Spectrum:
 
 def closed_matrix(linear: LinearLoop, gains: Sequence[complex]) -> ClosedMatrix:
     """Close a linear loop with factors (m,) of its torques; [] for ones."""
+    if linear.samples:
+        whole, *others = (closed_matrix(one, gains) for one in linear.samples)
+        for step in others:
+            whole = replace(whole, A=step.A @ whole.A)
+        return replace(whole, sample_time=linear.period)
     A, B, K = linear.A, linear.B, linear.K
     factors: Array = np.array(gains) if len(gains) else np.ones(B.shape[1])
     if linear.sample_time is not None:
