@@ -201,7 +201,14 @@ def _described(one: Reading) -> str:
     if _left_out(one):
         noise = f" with noise of {one.density:.3g} {one.unit}/sqrt(Hz)"
     late = f", {one.late} sample{'s' * (one.late != 1)} late" if one.late else ""
-    return f"the {one.name}{steps}{noise}{late}"
+    rare = f", taken at every {_ordinal(one.every)} sample" if one.every > 1 else ""
+    return f"the {one.name}{steps}{noise}{rare}{late}"
+
+
+def _ordinal(n: int) -> str:
+    """Return a number of two or more as a word with digits, such as 3rd."""
+    last = "th" if n // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{last}"
 
 
 def _own_signals(truth: Plant, q: ca.SX, positions: tuple[float, ...] | None) -> dict[str, ca.SX]:

@@ -1,4 +1,4 @@
-"""The one-sample map of a loop with a sampled observer, built again from its parts by NumPy alone.
+"""The map of a loop with a sampled observer, built again from its parts by NumPy alone.
 
 The arm is not the one that the observer knows: it has more modes and another payload.
 """
@@ -14,12 +14,14 @@ from flexctl.model.record import BasisChoice
 from flexctl.plant.linearisation import linearise as linearise_plant
 from flexctl.verdict.broken_loop import break_at_sensors
 from flexctl.verdict.margins import stability_margins
+from flexctl.verdict.margins_at_sensors import sensor_margins
 
 T = 2e-3
 ROTOR = {"rotor_inertia": 0.05, "stiffness": 60.0, "damping": 0.01}
 MODES = BasisChoice(kind="modes", order=2)
 ENCODER = {"kind": "encoder", "noise": 1e-5}
 GAUGE = {"kind": "gauge", "xi": 0.1, "noise": 1e-3}
+CAMERA = {"kind": "deflection", "xi": 1.0, "noise": 1e-4, "sample_time": 3 * T, "delay": 3.5 * T}
 LINK = {"kind": "encoder", "side": "link", "noise": 2e-5}
 
 
@@ -51,10 +53,13 @@ def slopes(loop, plant):
 class ByHand:
     """A sample of the loop, for one joint: deviations of all states in, those after it out."""
 
-    def __init__(self, loop, own, K, Ki, truth, factor=1.0):
-        """`own`: the loop around the design plant; `K`, `Ki`: feedback of state and integral."""
+    def __init__(self, loop, own, K, Ki, truth, factor=1.0, read=1.0):
+        """`own`: the loop around the design plant; `K`, `Ki`: feedback of state and integral.
+
+        `factor` is one of the torque, `read` those of the readings (p,).
+        """
         self.observer, self.delay = loop.controller.observer, loop.controller.delay
-        self.K, self.Ki, self.factor = K, Ki, factor
+        self.K, self.Ki, self.factor, self.read = K, Ki, factor, read
         seen = own.controller.plant
         design = linearise_plant(seen, seen.straight(loop.controller.reference.final))
         self.arms = {"truth": truth, "design": design}
@@ -75,23 +80,24 @@ class ByHand:
             x = Phi @ x + Gamma[:, 0] * torques[ago]
         return x
 
-    def step(self, state):
+    def step(self, state, sample):
         x, estimate, z, past, readings, known, _ = np.split(state, self.parts)
-        y, expected = self.C["truth"] @ x, self.C["design"] @ estimate
+        y, expected = self.read * (self.C["truth"] @ x), self.C["design"] @ estimate
         own = list(np.split(readings, np.cumsum(self.late)[:-1]))
         guessed = list(np.split(known, np.cumsum(self.late)[:-1]))
         got = [old[-1] if d else now for d, old, now in zip(self.late, own, y, strict=True)]
         due = [
             old[-1] if d else now for d, old, now in zip(self.late, guessed, expected, strict=True)
         ]
-        change = self.observer.gain @ (np.array(got) - np.array(due))
+        change = self.observer.gains[sample] @ (np.array(got) - np.array(due))
         estimate = estimate + change[: len(estimate)]
         known = known + change[len(estimate) :]
         guessed = list(np.split(known, np.cumsum(self.late)[:-1]))
         u = self.K @ estimate
         if self.Ki is not None:
             u += self.Ki * z[0]
-            z = z + T * got[self.summed]
+            rare = self.observer.readings.every[self.summed] > 1
+            z = z + T * (estimate[0] if rare else got[self.summed])
         torques = [u, *past]
         now = self.C["design"] @ estimate
         shifted = [[y[i], *own[i][:-1]] if d else [] for i, d in enumerate(self.late)]
@@ -103,8 +109,11 @@ class ByHand:
 
     @property
     def multipliers(self):
-        M = np.array([self.step(e) for e in np.eye(self.parts[-1])]).T
-        return np.linalg.eigvals(M)
+        """Eigenvalues of the map over all samples after which the readings come together again."""
+        whole = np.eye(self.parts[-1])
+        for k in range(self.observer.readings.cycle):
+            whole = np.array([self.step(x, k) for x in whole.T]).T
+        return np.linalg.eigvals(whole)
 
 
 CASES = {
@@ -112,6 +121,9 @@ CASES = {
     "late": ({}, [ENCODER | {"delay": T}, GAUGE | {"delay": 2 * T}], 0.6 * T, None),
     "integral": ({}, [ENCODER, GAUGE | {"delay": T}], 1.4 * T, 40.0),
     "two encoders": ({"flexible_joint": ROTOR}, [ENCODER, LINK | {"delay": T}], T, None),
+    "camera": ({}, [ENCODER, CAMERA], 0.6 * T, None),
+    "rare encoder": ({}, [ENCODER | {"sample_time": 2 * T}, GAUGE], T, 40.0),
+    "two rates": ({}, [ENCODER | {"sample_time": 2 * T, "delay": T}, CAMERA, GAUGE], 0.0, None),
     "torque": ({"flexible_joint": ROTOR}, [ENCODER, {"kind": "torque", "noise": 1e-2}], 0.0, 30.0),
 }
 
@@ -142,13 +154,17 @@ def test_multipliers_on_another_arm(make, case):
     z = np.linalg.eigvals(sampled_loop(linear, T, linear.delay))
     expected = ByHand(loop, own, K, Ki, linear.plant).multipliers
     # waiting samples form Jordan blocks at zero
-    z, expected = z[np.abs(z) > 0.02], expected[np.abs(expected) > 0.02]
+    gone = 0.02**loop.controller.cycle
+    z, expected = z[np.abs(z) > gone], expected[np.abs(expected) > gone]
     assert len(z) == len(expected)
     assert np.abs(z[:, None] - expected).min(axis=1).max() < 1e-6  # slopes by differences
     assert np.abs(z[:, None] - expected).min(axis=0).max() < 1e-6
 
 
-@pytest.mark.parametrize("case", ["late", "integral", "two encoders"])
+RARE = ["camera", "rare encoder", "two rates"]
+
+
+@pytest.mark.parametrize("case", ["late", "integral", "two encoders", *RARE])
 def test_gain_margins_are_where_its_multipliers_leave_the_circle(make, case):
     loop, own, K, Ki = loops(make, case, payload=1.2)
     linear = linearise(loop)
@@ -161,6 +177,40 @@ def test_gain_margins_are_where_its_multipliers_leave_the_circle(make, case):
     ]
     assert sizes[0] < 1
     assert sizes[1] < 1 < sizes[2]
+
+
+@pytest.mark.parametrize("case", RARE)
+def test_phase_margins_of_rare_readings_are_where_its_multipliers_leave_the_circle(make, case):
+    loop, own, K, Ki = loops(make, case, payload=1.2)
+    linear = linearise(loop)
+    margin = np.radians(stability_margins(linear).phase_deg[0])
+    sizes = [
+        np.abs(ByHand(loop, own, K, Ki, linear.plant, np.exp(1j * phase)).multipliers).max()
+        for phase in (0.999 * margin, 1.001 * margin, -1.001 * margin)
+    ]
+    assert sizes[0] < 1 < min(sizes[1:])
+
+
+@pytest.mark.parametrize("case", RARE)
+def test_margins_of_rare_readings_at_the_sensors(make, case):
+    loop, own, K, Ki = loops(make, case, payload=1.2)
+    linear = linearise(loop)
+    margins = sensor_margins(linear)
+    assert margins.readings == loop.controller.fitted.names
+    limited = 0
+    for j, up in enumerate(margins.gain_up_db):
+        for far in (up, -margins.gain_down_db[j], 1j * np.radians(margins.phase_deg[j])):
+            if not np.isfinite(far):
+                continue
+            limited += 1
+            for share in (0.999, 1.001):
+                read = np.ones(len(margins.readings), dtype=complex)
+                read[j] = np.exp(
+                    share * (far if isinstance(far, complex) else far / 20 * np.log(10))
+                )
+                size = np.abs(ByHand(loop, own, K, Ki, linear.plant, read=read).multipliers).max()
+                assert (size > 1) == (share > 1)
+    assert limited >= 3
 
 
 def test_the_loop_is_broken_at_every_reading(make):
