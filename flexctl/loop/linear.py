@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -500,10 +500,16 @@ def _held_integrals(F: Array, periods: Array) -> tuple[Array, Array]:
 
 def _zero_order_hold(A: Array, B: Array, T: float) -> tuple[Array, Array]:
     """e^{AT} and int_0^T e^{As} ds B, by one exponential of the pair."""
-    n, m = B.shape
+    return _exponential(A.tobytes(), B.tobytes(), B.shape, T)
+
+
+@lru_cache(maxsize=16)  # the samples of a cycle, and both laws of a difference, share the plant
+def _exponential(A: bytes, B: bytes, shape: tuple[int, int], T: float) -> tuple[Array, Array]:
+    n, m = shape
     pair = np.zeros((n + m, n + m))
-    pair[:n, :n], pair[:n, n:] = A * T, B * T
-    whole = scipy.linalg.expm(pair)
+    pair[:n, :n], pair[:n, n:] = np.frombuffer(A).reshape(n, n), np.frombuffer(B).reshape(n, m)
+    whole = scipy.linalg.expm(pair * T)
+    whole.flags.writeable = False
     return whole[:n, :n], whole[:n, n:]
 
 

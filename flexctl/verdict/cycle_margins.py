@@ -40,7 +40,7 @@ from flexctl.verdict.largest_gain import largest_gain
 from flexctl.verdict.sensitivity_peaks import SensitivityPeaks, channels
 
 _FARTHEST = 50  # samples of additional delay up to which it is searched
-_PER_SAMPLE = 8  # delays at which stability is checked in every sample
+_PER_SAMPLE = 4  # delays at which stability is checked in every sample
 _FAST = 100.0  # times the fastest pole: reported for a maximum at infinite frequency
 
 
@@ -202,7 +202,7 @@ def _cut(loop: LinearLoop, parts: Sequence[tuple[Array, Array]], names: Sequence
 def cycle_delay(loop: LinearLoop, channels: Sequence[int]) -> float:
     """Additional delay [s] that such a stable loop tolerates, the same in some channels.
 
-    Stability is checked at eight delays in every sample, up to 50 samples; infinite without a loss
+    Stability is checked at four delays in every sample, up to 50 samples; infinite without a loss
     of it.
     """
     T = loop.sample_time or 0.0
