@@ -16,7 +16,7 @@ from flexctl.control.readings import Instrumentation, readings_at
 from flexctl.control.sampled_law import Inner
 from flexctl.control.sampled_model import predicted, rate_of
 from flexctl.control.sampled_observer import SampledObserver, torques_waiting
-from flexctl.control.sampled_readings import ReadingStates, samples_ago
+from flexctl.control.sampled_readings import ReadingStates, ago, arrives, samples_ago
 from flexctl.control.saturation import integral_rates, limit_torque, round_to
 from flexctl.plant import Plant
 
@@ -82,10 +82,8 @@ class ObservedStates:
 
     def names(self, plant: Plant) -> tuple[str, ...]:
         """Names of the states before the estimate."""
-        late = [
-            f"estimate of {self.observer.readings.names[i]} {samples_ago(k)}"
-            for i, k in self.observer.readings.waiting
-        ]
+        read = self.observer.readings
+        late = [f"estimate of {read.names[i]} {ago(read.every[i], k)}" for i, k in read.waiting]
         held = [
             f"torque of {joint} {samples_ago(k + 1)}"
             for k in range(self.waiting)
@@ -108,7 +106,8 @@ class ObservedStates:
         """What else the law depends on, as plain values."""
         read = self.reads.structure if self.reads else self.observer.readings.C.tolist()
         counts = [prediction.count for prediction in self.observer.predictions]
-        return (read, self.observer.readings.late, self.waiting, counts)
+        known = self.observer.readings
+        return (read, known.late, known.every, self.waiting, counts)
 
     def outputs(self, plant: Plant, q: ca.SX, v: ca.SX) -> ca.SX:
         """Return the readings (p, 1) of a plant without delay."""
@@ -123,7 +122,7 @@ class ObservedStates:
         n, waiting = x.numel() // 2, self.observer.readings.waiting
         expected = ca.SX(expected)
         for row, (i, k) in enumerate(waiting):
-            if k == self.observer.readings.late[i]:
+            if k == self.observer.readings.kept[i]:
                 expected[i] = late[row]
         change = gain @ (y - expected)
         return late + change[2 * n :], x + change[: 2 * n]
@@ -138,13 +137,13 @@ class ObservedStates:
             now += own * (ca.fabs(sample - 1 - k) < 0.5)
         return now
 
-    def shifted(self, plant: Plant, late: ca.SX, x: ca.SX) -> ca.SX:
-        """Late outputs of the next sample."""
-        now, waiting = (
-            self.outputs(plant, x[: plant.n], x[plant.n :]),
-            self.observer.readings.waiting,
-        )
-        rows = [now[i] if k == 1 else late[row - 1] for row, (i, k) in enumerate(waiting)]
+    def shifted(self, plant: Plant, late: ca.SX, x: ca.SX, sample: ca.SX) -> ca.SX:
+        """Late outputs of the next sample, after a sample of the cycle."""
+        now, read = self.outputs(plant, x[: plant.n], x[plant.n :]), self.observer.readings
+        rows = [now[i] if k == 1 else late[row - 1] for row, (i, k) in enumerate(read.waiting)]
+        for row, (i, _) in enumerate(read.waiting):
+            if (every := read.every[i]) > 1:
+                rows[row] = ca.if_else(arrives(every, 0, sample), rows[row], late[row])
         return ca.vertcat(*rows) if rows else ca.SX(0, 1)
 
     def ahead(
@@ -280,7 +279,7 @@ class _ObservedLaw:
         following = ca.vertcat(
             after,
             *[acts, *past][: states.waiting],
-            states.shifted(plant, late, estimate),
+            states.shifted(plant, late, estimate, sample),
             states.ahead(lambda x, tau: put(plain(x, tau)), estimate, [acts, *past], x),
         )
         moved = (following - z[n_z:, 0]) / x["period"]

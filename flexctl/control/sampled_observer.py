@@ -80,29 +80,38 @@ class LateReadings:
         return ago % np.array(self.every) == 0
 
     @cached_property
+    def kept(self) -> tuple[int, ...]:
+        """Numbers (p,) of outputs taken before a sample, of which the oldest is new at it."""
+        return tuple(-(-d // every) for d, every in zip(self.late, self.every, strict=True))
+
+    @cached_property
     def waiting(self) -> tuple[tuple[int, int], ...]:
-        """Late outputs that the filter estimates beside the state: reading, samples ago."""
-        return tuple((i, k + 1) for i, d in enumerate(self.late) for k in range(d))
+        """Late outputs that the filter estimates beside the state: reading, how many since."""
+        return tuple((i, k + 1) for i, kept in enumerate(self.kept) for k in range(kept))
 
-    def augmented(self, Phi: Array) -> tuple[Array, Array]:
-        """Return state and output matrix of X = [x; late outputs], x+ = Phi x.
+    def augmented(self, Phi: Array) -> tuple[list[Array], Array]:
+        """Return state matrices of the cycle and the output matrix of X = [x; late outputs].
 
-        The late outputs are C_i x_(k-1), C_i x_(k-2), ... of every reading that is late.
+        The late outputs are those C_i x of the samples before at which reading i was taken, of
+        every reading that is late, the latest first.
         """
         n, N = len(Phi), len(Phi) + len(self.waiting)
-        A, C = np.zeros((N, N)), np.zeros((len(self.C), N))
-        A[:n, :n] = Phi
+        C, steps = np.zeros((len(self.C), N)), list[Array]()
+        for sample in range(self.cycle):
+            A = np.eye(N)
+            A[:n, :n] = Phi
+            for row, (i, k) in enumerate(self.waiting, start=n):
+                if sample % self.every[i] == 0:
+                    A[row] = 0.0
+                    A[row, :n] = self.C[i] if k == 1 else 0.0
+                    A[row, row - 1] += float(k > 1)
+            steps.append(A)
         for row, (i, k) in enumerate(self.waiting, start=n):
-            if k == 1:
-                A[row, :n] = self.C[i]
-            else:
-                A[row, row - 1] = 1.0
-            if k == self.late[i]:
-                C[i, row] = 1.0
+            C[i, row] = float(k == self.kept[i])
         for i, d in enumerate(self.late):
             if d == 0:
                 C[i, :n] = self.C[i]
-        return A, C
+        return steps, C
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,13 +246,14 @@ def _kalman_gains(Phi: Array, Q: Array, readings: LateReadings, S: Array) -> _Ga
     """Solve the Riccati equation of `SampledObserver`, of states scaled by S (2n, 2n)."""
     A, C, unscale, sizes = _scaled(readings, Phi, S)
     n, R = len(Phi), readings.variance / np.outer(sizes, sizes)
-    Qs = np.zeros_like(A)
+    Qs = np.zeros_like(A[0])
     Qs[:n, :n] = Q
-    P, residual = _riccati(A, C, Qs, R) if readings.cycle == 1 else _cycle(A, C, Qs, R, readings)
+    single = readings.cycle == 1
+    P, residual = _riccati(A[0], C, Qs, R) if single else _cycle(A, C, Qs, R, readings)
     L, last = list[Array](), P
-    for new in readings.arrives:
+    for step, new in zip(A, readings.arrives, strict=True):
         L.append(_corrector(last, C, R, new))
-        last = _predicted(last, A, C, Qs, L[-1])
+        last = _predicted(last, step, C, Qs, L[-1])
     if readings.cycle > 1:
         residual = float(np.linalg.norm(last - P) / np.linalg.norm(P))
     if residual > _LARGEST_RESIDUAL:
@@ -258,18 +268,20 @@ def _kalman_gains(Phi: Array, Q: Array, readings: LateReadings, S: Array) -> _Ga
     return gains, unscale @ P @ unscale.T, z, residual
 
 
-def _cycle(A: Array, C: Array, Q: Array, R: Array, readings: LateReadings) -> tuple[Array, float]:
+def _cycle(
+    A: Sequence[Array], C: Array, Q: Array, R: Array, readings: LateReadings
+) -> tuple[Array, float]:
     """Covariance P (N, N) before the first sample of a cycle that repeats, and 0.
 
     A sample maps P to Q + A P (I + G P)^-1 A', G = C' R^-1 C of the new readings. Maps of this form
     one after the other are one of this form again: those of a cycle are composed, and the result
     with itself, until A is gone and Q is the covariance. Source: [ChuFanLinWang04].
     """
-    step: Array = np.eye(len(A)), np.zeros_like(A), np.zeros_like(A)
-    for new in readings.arrives:
+    step: _Map = np.eye(len(Q)), np.zeros_like(Q), np.zeros_like(Q)
+    for own_A, new in zip(A, readings.arrives, strict=True):
         own = np.flatnonzero(new)
         G = C[own].T @ np.linalg.solve(R[np.ix_(own, own)], C[own])
-        step = _after(step, (A, G, Q))
+        step = _after(step, (own_A, G, Q))
     for _ in range(_DOUBLINGS):
         before, step = step[2], _after(step, step)
         if np.linalg.norm(step[2] - before) <= 1e-15 * np.linalg.norm(before):
@@ -333,14 +345,16 @@ def _corrector(P: Array, C: Array, R: Array, new: Array | None = None) -> Array:
 def _given_gain(name: str, Phi: Array, gain: ArrayLike, readings: LateReadings, S: Array) -> _Gains:
     """Check the size of a given gain; its multipliers are those of the scaled states."""
     A, C, unscale, sizes = _scaled(readings, Phi, S)
-    L = checks.shape(name, gain, (len(A), len(C)))
+    L = checks.shape(name, gain, (len(A[0]), len(C)))
     gains = tuple(L * new for new in readings.arrives)
     scaled = [np.linalg.solve(unscale, own * sizes) for own in gains]
     return gains, None, _multipliers(A, C, scaled), None
 
 
-def _scaled(readings: LateReadings, Phi: Array, S: Array) -> tuple[Array, Array, Array, Array]:
-    """State and output matrix of the scaled X, its unit X = U X_scaled, and units (p,) of readings.
+def _scaled(
+    readings: LateReadings, Phi: Array, S: Array
+) -> tuple[list[Array], Array, Array, Array]:
+    """Matrices of the scaled X as `augmented`, its unit X = U X_scaled, and units (p,) of readings.
 
     Readings, and late outputs with them, are in units of the deviation of their noise.
     """
@@ -351,9 +365,9 @@ def _scaled(readings: LateReadings, Phi: Array, S: Array) -> tuple[Array, Array,
     return A, C, np.asarray(scipy.linalg.block_diag(S, np.diag(late))), sizes
 
 
-def _multipliers(A: Array, C: Array, gains: Sequence[Array]) -> ComplexArray:
+def _multipliers(A: Sequence[Array], C: Array, gains: Sequence[Array]) -> ComplexArray:
     """Eigenvalues (N,) of the error of the estimate over a cycle of these gains."""
-    step = np.eye(len(A))
-    for L in gains:
-        step = A @ (step - L @ (C @ step))
+    step = np.eye(len(A[0]))
+    for own, L in zip(A, gains, strict=True):
+        step = own @ (step - L @ (C @ step))
     return np.linalg.eigvals(step).astype(complex)

@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.control.readings import Difference, Instrumentation
+from flexctl.control.readings import Difference, Instrumentation, Reading
 from flexctl.control.saturation import round_to
 
 NOISE = "noise of"  # begins the names of states that a run draws
@@ -27,32 +27,53 @@ def samples_ago(k: int) -> str:
     return f"{k} sample{'s' if k > 1 else ''} ago"
 
 
+def ago(every: int, k: int) -> str:
+    """Say that a reading is the k-th before, of those taken at every sample or more rarely."""
+    return samples_ago(k) if every == 1 else f"{k} reading{'s' if k > 1 else ''} ago"
+
+
+def arrives(every: int, late: int, sample: ca.SX) -> ca.SX:
+    """Whether a reading is a new one at a sample of the cycle; at rest, 0, it always is."""
+    past = ca.fmod(sample - 1 - late + every * (late // every + 1), every)
+    return ca.logic_or(sample < 0.5, past < 0.5)
+
+
+def _kept(one: Reading) -> int:
+    """Count the readings taken before a sample of which one may be that which is there."""
+    if one.every == 1:
+        return one.late
+    whole, rest = divmod(one.late, one.every)
+    return whole + (2 if rest > 1 else 1)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReadingStates:
     """States (n_b,) of a law for its instruments: waiting readings, differences, noise.
 
-    Of every late reading the samples before, the latest first; of every difference the reading
-    before and, if it is filtered or held, its value before; readings that are held; where there are
-    such, the number of the sample in their cycle, 1 at the first one and 0 at rest, where each is
-    taken; the noise of this sample, of those that have one. All but the noise, which a run draws,
-    and that number are zero in deviations from rest.
+    Of every reading that is late, or not taken at every sample, those that were taken before, the
+    latest first; of every difference the reading before and, if it is filtered or held, its value
+    before; where readings are taken rarely, the number of the sample in their cycle, 1 at the first
+    one and 0 at rest, where each is taken; the noise of this sample, of those that have one. All
+    but the noise, which a run draws, and that number are zero in deviations from rest.
     """
 
     of: Instrumentation
 
     @cached_property
     def waiting(self) -> tuple[tuple[int, int], ...]:
-        """Late readings: number of the reading, samples ago."""
-        return tuple((i, k + 1) for i, one in enumerate(self.of.readings) for k in range(one.late))
+        """Readings that are kept: number of the reading, how many were taken since."""
+        return tuple(
+            (i, k + 1) for i, one in enumerate(self.of.readings) for k in range(_kept(one))
+        )
 
     @cached_property
-    def held(self) -> tuple[int, ...]:
+    def rare(self) -> tuple[int, ...]:
         """Numbers of the readings that are not taken at every sample."""
         return tuple(i for i, one in enumerate(self.of.readings) if one.every > 1)
 
     def _keeps_rate(self, one: Difference) -> bool:
         """Whether the value of a difference before is needed."""
-        return bool(one.time_constant) or one.of in self.held
+        return bool(one.time_constant) or one.of in self.rare
 
     @property
     def size(self) -> int:
@@ -63,13 +84,12 @@ class ReadingStates:
     def names(self) -> tuple[str, ...]:
         """Names of the states (n_b,)."""
         readings = self.of.readings
-        names = [f"{readings[i].name} {samples_ago(k)}" for i, k in self.waiting]
+        names = [f"{readings[i].name} {ago(readings[i].every, k)}" for i, k in self.waiting]
         for one in self.of.differences:
             names.append(f"encoder of {one.place} before")
             if self._keeps_rate(one):
                 names.append(f"difference of {one.place} before")
-        names += [f"{readings[i].name} held" for i in self.held]
-        names += [CYCLE] if self.held else []
+        names += [CYCLE] if self.rare else []
         return (*names, *(f"{NOISE} {readings[i].name}" for i in self.of.noisy))
 
     @property
@@ -107,16 +127,15 @@ class ReadingStates:
         past = [
             (next(kept), next(kept) if self._keeps_rate(d) else None) for d in self.of.differences
         ]
-        held = {i: next(kept) for i in self.held}
-        sample = next(kept) if held else ca.SX(0)
+        sample = next(kept) if self.rare else ca.SX(0)
         noise = dict(zip(self.of.noisy, kept, strict=True))
         taken = list(self._taken(y, noise, numbers, rounded=rounded))
-        for i, value in held.items():
-            taken[i] = ca.if_else(self._arrives(i, sample, late=0), taken[i], value)
-        got = [
-            before[i, one.late] if one.late else taken[i] for i, one in enumerate(self.of.readings)
-        ]
-        later = [before[i, k - 1] if k > 1 else taken[i] for i, k in self.waiting]
+        got = [self._got(i, taken[i], before, sample) for i in range(len(taken))]
+        later = list[ca.SX]()
+        for i, k in self.waiting:
+            shifted = before[i, k - 1] if k > 1 else taken[i]
+            new = arrives(self.of.readings[i].every, 0, sample)
+            later.append(shifted if i not in self.rare else ca.if_else(new, shifted, before[i, k]))
         rates, poles = [], iter(ca.vertsplit(numbers["poles"]) if "poles" in numbers else ())
         for one, (y_before, v_before) in zip(self.of.differences, past, strict=True):
             reading = self.of.readings[one.of]
@@ -125,13 +144,12 @@ class ReadingStates:
             if one.time_constant:
                 a = next(poles)
                 rate = a * v_before + (1 - a) * rate
-            if one.of in held:
-                arrives = self._arrives(one.of, sample, late=reading.late)
-                rate = ca.if_else(arrives, rate, v_before)
+            if one.of in self.rare:
+                new = arrives(reading.every, reading.late, sample)
+                rate = ca.if_else(new, rate, v_before)
             later += [] if v_before is None else [rate]
             rates.append(rate)
-        later += [taken[i] for i in held]
-        if held:
+        if self.rare:
             last = sample > self.of.cycle - 0.5
             following = ca.if_else(last, 1.0, ca.floor(sample + 1.5))
             later.append(following if rounded else ca.SX(0))
@@ -140,11 +158,24 @@ class ReadingStates:
             readings=ca.vertcat(*got), rates=ca.vertcat(*rates), after=after, sample=sample
         )
 
-    def _arrives(self, i: int, sample: ca.SX, late: int) -> ca.SX:
-        """Whether reading i is a new one at a sample of the cycle; at rest it always is."""
-        every = self.of.readings[i].every
-        ago = ca.fmod(sample - 1 - late + every * (late // every + 1), every)
-        return ca.logic_or(sample < 0.5, ago < 0.5)
+    def _got(
+        self, i: int, now: ca.SX, before: Mapping[tuple[int, int], ca.SX], sample: ca.SX
+    ) -> ca.SX:
+        """Return reading i as it is there at a sample: the last one that is not too new."""
+        one = self.of.readings[i]
+        if one.every == 1:
+            return before[i, one.late] if one.late else now
+        whole, rest = divmod(one.late, one.every)
+        taken = arrives(one.every, 0, sample)
+        if not one.late:
+            return ca.if_else(taken, now, before[i, 1])
+        if rest == 0:
+            return ca.if_else(taken, before[i, whole], before[i, whole + 1])
+        if rest == 1:
+            return before[i, whole + 1]
+        since = ca.fmod(sample - 1 + one.every, one.every)
+        older = ca.logic_and(since > 0.5, since < rest - 0.5)
+        return ca.if_else(older, before[i, whole + 2], before[i, whole + 1])
 
     def _taken(
         self,

@@ -339,7 +339,7 @@ def _rates_of_cycle(loop: LinearLoop) -> ComplexArray:
     """Rates (k,) [rad/s] at which a loop moves that repeats after a cycle of samples.
 
     log(z)/T of the multipliers z over the cycle, of length T, is one but for multiples of 2 pi/T.
-    What turns the eigenvectors from sample to sample, in states of similar size, says which.
+    By how much the modes of the arm turn in the eigenvectors from sample to sample says which.
     """
     period, maps = loop.period or 0.0, sample_maps(loop, loop.sample_time or 0.0, loop.delay)
     size = np.max(np.abs(maps), axis=0)
@@ -350,11 +350,13 @@ def _rates_of_cycle(loop: LinearLoop) -> ComplexArray:
     z, x = np.linalg.eig(whole / scale[:, None] * scale)
     alive = np.abs(z) > VANISHED
     z, x = z[alive].astype(complex), x[:, alive] * scale[:, None]
-    turned = np.zeros(len(z))
+    n, T = loop.E.shape[1], loop.plant.modal[2]
+    turned, before = np.zeros(len(z)), np.linalg.solve(T, x[:n])
     for step in maps:
-        after = step @ x
-        ahead = np.sum(np.conj(x / scale[:, None]) * (after / scale[:, None]), axis=0)
-        turned, x = turned + np.angle(ahead), after
+        x = step @ x
+        after = np.linalg.solve(T, x[:n])
+        turned += np.angle(np.sum(np.conj(before) * after, axis=0))
+        before = after
     whole_turns = np.where(z.imag == 0, 0.0, np.round((turned - np.angle(z)) / (2 * np.pi)))
     return ((np.log(z) + 2j * np.pi * whole_turns) / period).astype(complex)
 

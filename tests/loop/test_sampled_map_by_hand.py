@@ -72,7 +72,8 @@ class ByHand:
         rows = [one.kind == "encoder" for one in loop.controller.fitted.readings]
         self.summed = rows.index(True)  # the reading that the integral sums
         sizes = len(truth.A_state), len(design.A_state), int(Ki is not None)
-        self.parts = np.cumsum([*sizes, self.waits, sum(self.late), sum(self.late)])
+        self.kept = self.observer.readings.kept  # of outputs when readings were taken
+        self.parts = np.cumsum([*sizes, self.waits, sum(self.late), sum(self.kept)])
 
     def moved(self, name, x, torques):
         for time, ago in self.spans:
@@ -84,7 +85,7 @@ class ByHand:
         x, estimate, z, past, readings, known, _ = np.split(state, self.parts)
         y, expected = self.read * (self.C["truth"] @ x), self.C["design"] @ estimate
         own = list(np.split(readings, np.cumsum(self.late)[:-1]))
-        guessed = list(np.split(known, np.cumsum(self.late)[:-1]))
+        guessed = list(np.split(known, np.cumsum(self.kept)[:-1]))
         got = [old[-1] if d else now for d, old, now in zip(self.late, own, y, strict=True)]
         due = [
             old[-1] if d else now for d, old, now in zip(self.late, guessed, expected, strict=True)
@@ -92,7 +93,7 @@ class ByHand:
         change = self.observer.gains[sample] @ (np.array(got) - np.array(due))
         estimate = estimate + change[: len(estimate)]
         known = known + change[len(estimate) :]
-        guessed = list(np.split(known, np.cumsum(self.late)[:-1]))
+        guessed = list(np.split(known, np.cumsum(self.kept)[:-1]))
         u = self.K @ estimate
         if self.Ki is not None:
             u += self.Ki * z[0]
@@ -101,7 +102,12 @@ class ByHand:
         torques = [u, *past]
         now = self.C["design"] @ estimate
         shifted = [[y[i], *own[i][:-1]] if d else [] for i, d in enumerate(self.late)]
-        ahead = [[now[i], *guessed[i][:-1]] if d else [] for i, d in enumerate(self.late)]
+        ahead = [
+            guess if sample % every else [now[i], *guess][: len(guess)]
+            for i, (guess, every) in enumerate(
+                zip(guessed, self.observer.readings.every, strict=True)
+            )
+        ]
         acts = [self.factor * tau for tau in torques]  # the observer does not know the factor
         after = [self.moved("truth", x, acts), self.moved("design", estimate, torques), z]
         after += [np.array(torques[: self.waits]), np.concatenate(shifted), np.concatenate(ahead)]
