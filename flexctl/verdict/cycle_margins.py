@@ -2,15 +2,12 @@
 
 Such is the law of an instrument that is read more rarely than the law is sampled. A factor of a
 channel acts at every sample of the cycle: the map over the cycle depends on it as a loop with so
-many equal errors does, and gain and phase margins are those of its eigenvalues. A phase is a
-constant complex factor e^{j phi} of the channel, with t = tan(phi/2)
-
-    e^{j phi} - 1 = 2 j t/(1 - j t),
-
-a real error t of the loop written in real and imaginary parts. Signals of all samples of the cycle
-together are those of a loop that does not vary, with the period of the cycle: the largest singular
-value of its sensitivity over frequency is the largest ratio of the norms of signals. Disk margins
-are bounds from below: they are those of factors that may change from sample to sample.
+many equal errors does. Gain margins are exact; constant factors e^{j phi} and delays are stepped
+through, and where stability is lost between two steps is then found to round-off. Signals of all
+samples of the cycle together are those of a loop that does not vary, with the period of the cycle:
+the largest singular value of its sensitivity over frequency is the largest ratio of the norms of
+signals. Disk margins are bounds from below: they are those of factors that may change from sample
+to sample.
 """
 
 from __future__ import annotations
@@ -39,8 +36,7 @@ from flexctl.verdict.disk_margin import best_scaling
 from flexctl.verdict.largest_gain import largest_gain
 from flexctl.verdict.sensitivity_peaks import SensitivityPeaks, channels
 
-_FARTHEST = 50  # samples of additional delay up to which it is searched
-_PER_SAMPLE = 4  # delays at which stability is checked in every sample
+_DELAYS = np.arange(1, 201) / 4  # samples of additional delay at which stability is checked
 _FAST = 100.0  # times the fastest pole: reported for a maximum at infinite frequency
 
 
@@ -90,9 +86,14 @@ class CycleCut:
             return float(20 * np.log10(1 + above)), float(-20 * np.log10(max(1 - below, 0.0)))
 
     def phase_margin(self, channel: int) -> float:
-        """Phase margin [deg] of one channel; infinite without a limit."""
-        turned = first_crossings(_turned(self.matrices, self.own(channel), self.period))[1]
-        return float(np.degrees(2 * np.arctan(turned))) if np.isfinite(turned) else np.inf
+        """Phase margin [deg] of one channel, by steps of a degree; infinite without a limit."""
+
+        def growth(degrees: float) -> float:
+            delta = np.zeros(self.m, dtype=complex)
+            delta[channel] = np.exp(1j * np.radians(degrees)) - 1
+            return _growth(self.matrices.counted_from(delta)[0])
+
+        return _first_loss(growth, np.arange(1.0, 181.0))
 
     def disk_margin(self, channel: int | None = None) -> tuple[float, float]:
         """Balanced disk margin [-] of one channel, or of all at once, and where [rad/s]."""
@@ -123,25 +124,6 @@ class CycleCut:
 
     def _frequency(self, at: float) -> float:
         return self.frequency(min(at, _FAST * self._w[np.isfinite(self._w)].max()))
-
-
-def _turned(loop: UncertainLoop, own: Array, period: float) -> UncertainLoop:
-    """Turn the inputs `own` by e^{j phi}: a loop over t = tan(phi/2)."""
-    D = 2j * loop.D[np.ix_(own, own)] + 1j * np.eye(len(own))
-    turned = UncertainLoop(
-        A=_real(loop.A),
-        U=_real(2j * loop.U[:, own]),
-        V=_real(loop.V[own]),
-        D=_real(D),
-        parameters=(Parameter(name="phase", size=2 * len(own)),),
-        states=(*loop.states, *(f"{name}, imaginary" for name in loop.states)),
-    )
-    return bilinear(turned, period)
-
-
-def _real(M: Array | ComplexArray) -> Array:
-    """Return a complex matrix as one that maps real and imaginary parts."""
-    return np.block([[M.real, -M.imag], [M.imag, M.real]])
 
 
 def _by_channel(Z: ComplexArray, owner: Array) -> Array:
@@ -212,7 +194,7 @@ def cycle_delay(loop: LinearLoop, channels: Sequence[int]) -> float:
         delays[list(channels)] += t * T
         return sampled_loop(loop, T, delays)
 
-    return T * _first_loss(over_cycle)
+    return T * _first_loss(lambda t: _growth(over_cycle(t)), _DELAYS)
 
 
 def cycle_reading_delay(loop: LinearLoop, j: int) -> float:
@@ -225,19 +207,20 @@ def cycle_reading_delay(loop: LinearLoop, j: int) -> float:
             whole = step @ whole
         return whole
 
-    return (loop.sample_time or 0.0) * _first_loss(over_cycle)
+    return (loop.sample_time or 0.0) * _first_loss(lambda t: _growth(over_cycle(t)), _DELAYS)
 
 
-def _first_loss(over_cycle: Callable[[float], Array]) -> float:
-    """Return the first delay [samples] at which a multiplier leaves the unit circle."""
+def _growth(A: Array | ComplexArray) -> float:
+    """By how much the largest multiplier of a map exceeds 1."""
+    return float(np.abs(np.linalg.eigvals(A)).max()) - 1
 
-    def growth(t: float) -> float:
-        return float(np.abs(np.linalg.eigvals(over_cycle(t))).max()) - 1
 
+def _first_loss(growth: Callable[[float], float], steps: Array) -> float:
+    """Return where growth above 0 begins, met first at ascending steps; infinite without any."""
     before = 0.0
-    for t in (np.arange(1, _FARTHEST * _PER_SAMPLE + 1) / _PER_SAMPLE).tolist():
-        if growth(t) > 0:
-            root: Any = scipy.optimize.brentq(growth, before, t, xtol=1e-12)
+    for step in steps.tolist():
+        if growth(step) > 0:
+            root: Any = scipy.optimize.brentq(growth, before, step, xtol=1e-12)
             return float(root)
-        before = t
+        before = step
     return np.inf

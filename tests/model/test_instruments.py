@@ -40,8 +40,9 @@ def refusal(write, text, check=False):
         ('kind = "difference"\nnoise = 1e-3', "noise: expected no such key, as a difference has"),
         ('kind = "encoder"\ntime_constant = 1.0', "time_constant: expected no such key, as kind"),
         ('kind = "encoder"\nresolution = -1.0', "resolution: expected at least 0, got -1.0"),
-        ('kind = "encoder"\nsample_time = 0.002', "sample_time: expected 0, or 0.001 (loop.sampl"),
-        ('kind = "encoder"\nsample_time = 0.0003', "sample_time: expected 0, or 0.001 (loop.samp"),
+        ('kind = "encoder"\nsample_time = 0.0025', "sample_time: expected 0, or a whole fraction"),
+        ('kind = "encoder"\nsample_time = 0.0003', "sample_time: expected 0, or a whole fraction"),
+        ('kind = "encoder"\nsample_time = 0.101', "sample_time: expected periods that are all mul"),
         (
             'kind = "encoder"\nsample_time = 0.0005\ndelay = 0.0005',
             "delay: expected a multiple of 0.001 (loop.sample_time), as readings are taken more",
