@@ -8,7 +8,7 @@ instruments is exact, its delays included.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import casadi as ca
@@ -125,7 +125,8 @@ class ReadingStates:
         kept = iter(ca.vertsplit(states))
         before = {at: next(kept) for at in self.waiting}
         past = [
-            (next(kept), next(kept) if self._keeps_rate(d) else None) for d in self.of.differences
+            (next(kept), next(kept) if self._keeps_rate(d) else ca.SX())
+            for d in self.of.differences
         ]
         sample = next(kept) if self.rare else ca.SX(0)
         noise = dict(zip(self.of.noisy, kept, strict=True))
@@ -147,7 +148,7 @@ class ReadingStates:
             if one.of in self.rare:
                 new = arrives(reading.every, reading.late, sample)
                 rate = ca.if_else(new, rate, v_before)
-            later += [] if v_before is None else [rate]
+            later += [rate] if self._keeps_rate(one) else []
             rates.append(rate)
         if self.rare:
             last = sample > self.of.cycle - 0.5
@@ -205,4 +206,4 @@ class ReadNow:
     readings: ca.SX
     rates: ca.SX
     after: ca.SX
-    sample: ca.SX
+    sample: ca.SX = field(default_factory=lambda: ca.SX(0))

@@ -350,14 +350,14 @@ def _rates_of_cycle(loop: LinearLoop) -> ComplexArray:
     z, x = np.linalg.eig(whole / scale[:, None] * scale)
     alive = np.abs(z) > VANISHED
     z, x = z[alive].astype(complex), x[:, alive] * scale[:, None]
-    n, T = loop.E.shape[1], loop.plant.modal[2]
+    n, T, real = loop.E.shape[1], loop.plant.modal[2], np.imag(z) == 0
     turned, before = np.zeros(len(z)), np.linalg.solve(T, x[:n])
     for step in maps:
         x = step @ x
         after = np.linalg.solve(T, x[:n])
         turned += np.angle(np.sum(np.conj(before) * after, axis=0))
         before = after
-    whole_turns = np.where(z.imag == 0, 0.0, np.round((turned - np.angle(z)) / (2 * np.pi)))
+    whole_turns = np.where(real, 0.0, np.round((turned - np.angle(z)) / (2 * np.pi)))
     return ((np.log(z) + 2j * np.pi * whole_turns) / period).astype(complex)
 
 

@@ -152,7 +152,7 @@ def break_cycle_at_sensors(loop: LinearLoop) -> CycleCut:
         read, own = one.signals, readings_of(loop)
         entering = B @ read.by_tau[:, own]
         entering[n : n + len(loop.F)] += T * read.by_z[:, own]
-        taken = entering.any(axis=0)
+        taken = np.asarray(entering.any(axis=0))
         parts.append((entering, taken[:, None] * read.C[own]))
     return _cut(loop, parts, loop.signals.names)
 

@@ -212,4 +212,4 @@ def _verified(table: Mapping[str, Any], arm: Mapping[str, float]) -> Verified:
 
 def _factor(written: float | Sequence[float]) -> complex:
     """Return a factor as it was before it was written: a real one stays real, as its loop does."""
-    return written if isinstance(written, float) else complex(*written)
+    return complex(*written) if isinstance(written, Sequence) else written

@@ -80,7 +80,7 @@ def _instruments(controller: Controller) -> dict[str, Any]:
     """Write the readings of a law that has instruments, and the seed of their noise."""
     if controller.fitted is None:
         return {}
-    names = "name kind place xi late deviation resolution density"
+    names = "name kind place xi late every deviation resolution density"
     differences = [attributes(one, "place time_constant") for one in controller.fitted.differences]
     return {
         "instruments": [attributes(one, names) for one in controller.fitted.readings],
