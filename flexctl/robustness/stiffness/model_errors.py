@@ -236,6 +236,8 @@ def pull_out_of(
 
     `law` without errors must be that of `linear`; `loop` only gives its measurement and names.
     """
+    if of_arm:
+        require_one_law(linear)  # errors of the arm take many channels in every sample
     if not linear.samples:
         one = _pulled_out(law, loop, linear, groups, of_arm)
     else:

@@ -190,7 +190,8 @@ class PoseLoop:
         """
         self._require_stable()
         if self.family and self.moves:
-            return self.family.interval()
+            repeats = self.closed.controller.cycle > 1
+            return replace(self.family.interval(), repeats=repeats)
         interval = stable_interval(self.loop)
         unmoved = [value for value in interval.fixed if value.imag >= 0]
         return Interval(

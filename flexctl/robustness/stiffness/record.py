@@ -98,7 +98,10 @@ class Interval:
         unstable eigenvalues were counted to confirm them.
     proven
         Whether stability between the limits is proven: not where the error moves the equilibrium,
-        which is then followed in steps up to `FARTHEST` of `followed`.
+        or the law repeats in cycles of several samples; it is then followed in steps up to
+        `FARTHEST` of `followed`.
+    repeats
+        Whether the latter is why.
     """
 
     lower: StabilityLimit | None
@@ -107,6 +110,7 @@ class Interval:
     unknowns: int = 0
     counted: int = 0
     proven: bool = True
+    repeats: bool = False
 
     def __post_init__(self) -> None:
         """Check that the ends enclose 0."""

@@ -21,11 +21,14 @@ _MOST_COLUMNS = 4
 
 
 def actuator_responses(evaluations: Sequence[Evaluation]) -> dict[str, LoopResponses]:
-    """Responses at the actuators of the designs with feedback, by name."""
+    """Responses at the actuators of designs with feedback, by name.
+
+    Laws that are not the same at every sample have none.
+    """
     return {
         e.name: responses_of(e.linear, design=e.name, places=("actuator",))
         for e in evaluations
-        if e.linear is not None and e.margins is not None
+        if e.linear is not None and e.margins is not None and not e.linear.samples
     }
 
 

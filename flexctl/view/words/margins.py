@@ -352,10 +352,10 @@ def _followed(margin: StiffnessMargin) -> str:
     known = [margin.exact, *(pose.interval for pose in margin.path if pose.interval)]
     if all(interval.proven for interval in known):
         return ""
-    return (
-        "Under gravity the equilibrium moves with the error: the limits were found by "
-        "continuation and are not proven. "
-    )
+    why = "Under gravity the equilibrium moves with the error"
+    if any(interval.repeats for interval in known):
+        why = "The law repeats after several samples"
+    return f"{why}: the limits were found by continuation and are not proven. "
 
 
 def _lemma(margin: StiffnessMargin) -> str:
