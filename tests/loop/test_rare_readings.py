@@ -10,17 +10,18 @@ from flexctl.control import design_controller
 from flexctl.control.observer import disturbance
 from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import close_around, close_loop
-from flexctl.loop.linear import linearise
+from flexctl.loop.linear import linearise, sampled_loop
 from flexctl.model.record import BasisChoice
 from flexctl.plant import assemble_plant
 from flexctl.plant.linearisation import linearise as linearise_plant
 from flexctl.robustness.stiffness.pose_loop import close_unknown, final_loop
+from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict.margins import stability_margins
 from flexctl.verdict.margins_at_sensors import sensor_margins
 from flexctl.verdict.stationary_noise import noise_levels
 
-T = 2e-3
+T, FINE = 2e-3, Tolerance.of(1e-11)
 MODES = BasisChoice(kind="modes", order=2)
 ENCODER = {"kind": "encoder", "noise": 1e-5}
 GAUGE = {"kind": "gauge", "xi": 0.1, "noise": 1e-3}
@@ -311,3 +312,36 @@ def test_what_needs_one_law_says_so(make):
     told = " / ".join(loop.assumptions)
     assert "taken at every 5th sample" in told
     assert "gains that repeat after 5 samples" in told
+
+
+def test_the_map_over_a_cycle_is_the_derivative_of_a_run(make):
+    # joint PD through encoders at every fourth sample and late, and their differences; the arm
+    # rests, as it would not under the torque with which a run begins under gravity
+    arm = make["two-link"]((0.0, 0.0, 0.0))
+    instruments = [
+        {"kind": "encoder", "sample_time": 4 * T, "delay": 2.5 * T},
+        {"kind": "difference", "time_constant": T},
+    ]
+    design = make["design"](
+        [0.4, 0.3], [0.4, 0.3], "joint-pd", kind="setpoint", instruments=instruments,
+        gains={"Gp": [60.0, 40.0], "Gv": [12.0, 8.0]}, loop={"sample_time": T, "delay": 0.4 * T},
+    )  # fmt: skip
+    loop = close_loop(design_controller(arm, design, MODES), arm, modes=1)
+    linear, n = linearise(loop), loop.truth.n
+    whole = sampled_loop(linear, T, linear.delay)
+    h = 1e-6 * np.random.default_rng(0).standard_normal(2 * n)
+    x = np.concatenate([linear.rest.q, np.zeros(n)])
+
+    def begin(x):
+        return loop.initial_law_state(x[:n], x[n:])
+
+    def after(x):
+        run = simulate(loop, times=np.array([12 * T]), start=(x[:n], x[n:]), tolerance=FINE)
+        return np.concatenate([run.q[:, 0], run.v[:, 0]])
+
+    state = np.zeros(len(whole))
+    own = (begin(x + h) - begin(x - h)) / 2
+    state[: 2 * n + len(own)] = np.concatenate([h, own])
+    expected = (np.linalg.matrix_power(whole, 3) @ state)[: 2 * n]
+    moved = (after(x + h) - after(x - h)) / 2
+    np.testing.assert_allclose(moved, expected, atol=1e-7 * np.abs(expected).max())

@@ -504,6 +504,7 @@ GROWTH = PathGrowth(error=0.1, factor=43.4, start=0.0, end=0.5, duration=0.5)
     ("changes", "words"),
     [
         ({"exact": FOLLOWED}, "limits were found by continuation and are not proven."),
+        ({"exact": replace(FOLLOWED, repeats=True)}, "The law repeats after several samples: the"),
         ({"exact": replace(FOLLOWED, upper=None)}, "tolerates any overestimate"),
         ({"exact": replace(FOLLOWED, upper=replace(FLUTTER, ends="fold"))}, "limit: fold of the"),
         (
