@@ -218,6 +218,7 @@ def test_json_and_words_name_the_readings(make):
             "place": "joint1",
             "xi": None,
             "late": 1,
+            "every": 1,
             "deviation": pytest.approx(1e-5 / np.sqrt(T)),
             "resolution": 1e-4,
             "density": 1e-5,
