@@ -463,6 +463,8 @@ class Controller(Summary):
         rate, slopes = self._own_rates(np.array([weight]), z, *held, q, v, *last)
         rested = z.copy()
         rested[self._own_rows] -= np.linalg.lstsq(slopes, rate.ravel(), rcond=None)[0]
+        if self.cycle > 1:
+            rested[self.cycle_row] = 1.0  # but for round-off
         return rested
 
     @cached_property

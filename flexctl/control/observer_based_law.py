@@ -209,8 +209,8 @@ def observed_sampled_law(
     """Make the sampled law that feeds back the estimate: its state is [law; `ObservedStates`].
 
     At a sample the estimate is corrected by the readings, the law gives the torques, and the
-    estimate is predicted to the next sample with the torques that act. The integral uses read
-    positions where there are any, else estimated ones; it stops for joints whose torque is at its
+    estimate is predicted to the next sample with the torques that act. The integral uses positions
+    that are read at every sample, else estimated ones; it stops for joints whose torque is at its
     limit, or follows it (back-calculation).
 
     If it is `expanded`, the torques, and then expected readings and rates of the design plant in

@@ -249,14 +249,13 @@ def _kalman_gains(Phi: Array, Q: Array, readings: LateReadings, S: Array) -> _Ga
     Qs = np.zeros_like(A[0])
     Qs[:n, :n] = Q
     single = readings.cycle == 1
-    P, residual = _riccati(A[0], C, Qs, R) if single else _cycle(A, C, Qs, R, readings)
+    P = _riccati(A[0], C, Qs, R) if single else _cycle(A, C, Qs, R, readings)
     L, last = list[Array](), P
     for step, new in zip(A, readings.arrives, strict=True):
         L.append(_corrector(last, C, R, new))
         last = _predicted(last, step, C, Qs, L[-1])
-    if readings.cycle > 1:
-        residual = float(np.linalg.norm(last - P) / np.linalg.norm(P))
-    if residual > _LARGEST_RESIDUAL:
+    residual = float(np.linalg.norm(last - P) / np.linalg.norm(P))
+    if not residual <= _LARGEST_RESIDUAL:
         raise DesignError(
             "observer: the Riccati equation is solved only to a relative residual of "
             f"{residual:.1e}; give noise closer in size"
@@ -268,10 +267,8 @@ def _kalman_gains(Phi: Array, Q: Array, readings: LateReadings, S: Array) -> _Ga
     return gains, unscale @ P @ unscale.T, z, residual
 
 
-def _cycle(
-    A: Sequence[Array], C: Array, Q: Array, R: Array, readings: LateReadings
-) -> tuple[Array, float]:
-    """Covariance P (N, N) before the first sample of a cycle that repeats, and 0.
+def _cycle(A: Sequence[Array], C: Array, Q: Array, R: Array, readings: LateReadings) -> Array:
+    """Covariance P (N, N) before the first sample of a cycle that repeats.
 
     A sample maps P to Q + A P (I + G P)^-1 A', G = C' R^-1 C of the new readings. Maps of this form
     one after the other are one of this form again: those of a cycle are composed, and the result
@@ -285,8 +282,11 @@ def _cycle(
     for _ in range(_DOUBLINGS):
         before, step = step[2], _after(step, step)
         if np.linalg.norm(step[2] - before) <= 1e-15 * np.linalg.norm(before):
-            break
-    return step[2], 0.0
+            return step[2]
+    raise DesignError(
+        "observer: the covariance of its estimate does not settle with readings as rare as these; "
+        "read what moves undamped more often, or add damping"
+    )
 
 
 _Map = tuple[Array, Array, Array]  # A, G, Q of P -> Q + A P (I + G P)^-1 A'
@@ -308,8 +308,8 @@ def _predicted(P: Array, A: Array, C: Array, Q: Array, L: Array) -> Array:
     return A @ ((corrected + corrected.T) / 2) @ A.T + Q
 
 
-def _riccati(A: Array, C: Array, Q: Array, R: Array) -> tuple[Array, float]:
-    """Solve P = A (P - P C'(C P C' + R)^-1 C P) A' + Q; return P and its relative residual.
+def _riccati(A: Array, C: Array, Q: Array, R: Array) -> Array:
+    """Solve P = A (P - P C'(C P C' + R)^-1 C P) A' + Q.
 
     The pencil of the equation is ill-conditioned where Q and R differ much in size, and its scaling
     by SciPy helps or harms: Q is brought to size 1, and the better of both ways is taken.
@@ -330,8 +330,7 @@ def _riccati(A: Array, C: Array, Q: Array, R: Array) -> tuple[Array, float]:
             f"observer: no stabilising solution of the Riccati equation was found ({reasons}); "
             "give noise closer in size"
         )
-    residual, P = min(found, key=lambda one: one[0])
-    return P, residual
+    return min(found, key=lambda one: one[0])[1]
 
 
 def _corrector(P: Array, C: Array, R: Array, new: Array | None = None) -> Array:

@@ -34,8 +34,9 @@ def ago(every: int, k: int) -> str:
 
 def arrives(every: int, late: int, sample: ca.SX) -> ca.SX:
     """Whether a reading is a new one at a sample of the cycle; at rest, 0, it always is."""
-    past = ca.fmod(sample - 1 - late + every * (late // every + 1), every)
-    return ca.logic_or(sample < 0.5, past < 0.5)
+    # half a sample off, as the number is known but for round-off
+    past = ca.fmod(sample - 0.5 - late + every * (late // every + 1), every)
+    return ca.logic_or(sample < 0.5, past < 1)
 
 
 def _kept(one: Reading) -> int:
@@ -174,8 +175,8 @@ class ReadingStates:
             return ca.if_else(taken, before[i, whole], before[i, whole + 1])
         if rest == 1:
             return before[i, whole + 1]
-        since = ca.fmod(sample - 1 + one.every, one.every)
-        older = ca.logic_and(since > 0.5, since < rest - 0.5)
+        since = ca.fmod(sample - 0.5 + one.every, one.every)
+        older = ca.logic_and(since > 1, since < rest)
         return ca.if_else(older, before[i, whole + 2], before[i, whole + 1])
 
     def _taken(

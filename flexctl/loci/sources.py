@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.interpolate
@@ -32,6 +32,11 @@ EDGE = 1e-6  # of the range: how closely the loss of the equilibrium is located
 _POINTS = 16  # per line: two modes or elements are smooth over a sixteenth of it
 
 
+def _nothing(_s: float) -> ComplexArray | None:
+    """Return no rates that are known."""
+    return None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Source:
     """A family of loops over a parameter, for `follow` and `label_branches`.
@@ -47,7 +52,10 @@ class Source:
     fields
         F (G, N) there: F x is what moves, as `motion_fields` has it.
     sample_time
-        Of a sampled law there [s], else None.
+        Period after which a sampled law repeats there [s], else None.
+    known
+        Rates (k,) [rad/s] there of a law that repeats after several samples, as its matrix leaves
+        multiples of 2 pi/T open; else None.
     """
 
     parameter: str
@@ -55,6 +63,7 @@ class Source:
     names: Callable[[float], ModeNames]
     fields: Callable[[float], Array]
     sample_time: Callable[[float], float | None]
+    known: Callable[[float], ComplexArray | None] = _nothing
 
     def in_time(self, values: ComplexArray, s: Array) -> ComplexArray:
         """Eigenvalues (k, n) as rates [rad/s] at parameters (k,).
@@ -70,6 +79,11 @@ class Source:
         z = np.where(np.abs(values) > VANISHED, values, 0.0).astype(complex)
         with np.errstate(divide="ignore"):
             logs = np.log(z)
+        rates = self.known(s)
+        if rates is not None:
+            nearest = np.abs(np.exp(rates * period)[:, None] - z).argmin(axis=0)
+            turns = np.round((rates[nearest].imag * period - np.imag(logs)) / (2 * np.pi))
+            logs = np.where(z == 0, logs, logs + 2j * np.pi * turns)
         # part by part: (-inf + 0j) / T is no number
         return (np.real(logs) / period + 1j * (np.imag(logs) / period)).astype(complex)
 
@@ -98,7 +112,10 @@ def at_rest(closed: ClosedLoop) -> Source:
         return loop_matrix(linearise_loop(closed, joints(t), 0.0))
 
     # size at the start, as the loop may have lost its equilibrium by the end
-    return _in_time(closed, matrix, joints, len(matrix(0.0)))
+    source = _in_time(closed, matrix, joints, len(matrix(0.0)))
+    if closed.controller.cycle == 1:
+        return source
+    return replace(source, known=lambda t: linearise_loop(closed, joints(t), 0.0).poles)
 
 
 def _in_time(

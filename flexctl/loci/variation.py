@@ -8,7 +8,7 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from flexctl.checks import Array
+from flexctl.checks import Array, ComplexArray
 from flexctl.control import Controller, design_on
 from flexctl.errors import ComputationError, DesignError, NoEquilibriumError
 from flexctl.loci.sources import EDGE, Source, last_held, loop_matrix, motion_fields, period_of
@@ -153,7 +153,7 @@ def over_number(variation: Variation, between: tuple[float, float] | None = None
         return max(len(_matrix(variation.close(value), 0.0)) for value in between)
 
     @cache
-    def made(value: float) -> tuple[Array, ModeNames, Array, float | None]:
+    def made(value: float) -> tuple[Array, ModeNames, Array, ClosedLoop]:
         size = most()
         try:
             closed = variation.close(value)
@@ -170,14 +170,22 @@ def over_number(variation: Variation, between: tuple[float, float] | None = None
             raise DesignError(f"{variation.key} = {value:.6g}: {error}") from error
         pose = closed.controller.reference.final
         names, fields = name_modes(closed, pose, len(A)), motion_fields(closed.truth, pose, len(A))
-        return A, names, fields, period_of(closed)
+        return A, names, fields, closed
+
+    def rates(value: float) -> ComplexArray | None:
+        closed = made(float(value))[3]
+        if closed.controller.cycle == 1:
+            return None
+        weight = closed.controller.final_second_loop_weight
+        return linearise_loop(closed, closed.controller.reference.final, weight).poles
 
     return Source(
         parameter=variation.key,
         matrix=lambda value: made(float(value))[0],
         names=lambda value: made(float(value))[1],
         fields=lambda value: made(float(value))[2],
-        sample_time=lambda value: made(float(value))[3],
+        sample_time=lambda value: period_of(made(float(value))[3]),
+        known=rates,
     )
 
 

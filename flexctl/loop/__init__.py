@@ -55,6 +55,7 @@ from flexctl.loop.linear import (
     sampled_loop,
     sampled_loops,
     state_within,
+    whole_turns,
 )
 from flexctl.loop.remade_law import remade
 from flexctl.loop.resampled_law import resampled
@@ -114,6 +115,7 @@ __all__ = [
     "spectral_abscissa",
     "state_within",
     "too_weak",
+    "whole_turns",
     "why_it_leaves",
     "why_not_held",
 ]

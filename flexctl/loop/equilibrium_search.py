@@ -7,6 +7,7 @@ Sources: [Deuflhard04], [KelleyKeyes98].
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,16 +61,47 @@ def measurement_jacobian(loop: ClosedLoop, q: Array) -> Array:
 
 @dataclass(frozen=True, kw_only=True)
 class ForceBalance:
-    """Forces and rates of a loop at rest, and their derivatives, by X = [q; z]."""
+    """Forces and rates of a loop at rest, and their derivatives, by X = [q; z].
+
+    Of a law that repeats after several samples z are its states before the first of them: the arm
+    rests under the mean torque, and z returns after a cycle.
+    """
 
     loop: ClosedLoop
     joints: Array
     second_loop_weight: float
 
     def torque(self, X: Array) -> tuple[Array, Array]:
-        """Torques (m,) and z' (n_z,) of the law."""
+        """Torques (m,) and z' (n_z,) of the law, on average over its cycle."""
         n = self.loop.truth.n
-        arguments = law_arguments(self.loop, X[:n], X[n:], self.joints, self.second_loop_weight)
+        if self.loop.controller.cycle > 1:
+            samples = list(self._samples(X))
+            end = samples[-1][0] + self._T * samples[-1][2]
+            end[self.loop.controller.cycle_row] = 0.0
+            torque = np.mean([tau for _, tau, _ in samples], axis=0)
+            return torque, (end - X[n:]) / (len(samples) * self._T)
+        return self._law(X[:n], X[n:])
+
+    @property
+    def _T(self) -> float:
+        return self.loop.controller.sample_time or 0.0
+
+    def states(self, X: Array) -> list[Array]:
+        """States (n_z,) of a law that repeats, at each sample of its cycle."""
+        return [z for z, _, _ in self._samples(X)]
+
+    def _samples(self, X: Array) -> Iterator[tuple[Array, Array, Array]]:
+        """Yield the same, with torques (m,) and z' (n_z,)."""
+        n, row = self.loop.truth.n, self.loop.controller.cycle_row
+        z = X[n:].copy()
+        for k in range(self.loop.controller.cycle):
+            z[row] = k + 1
+            tau, rate = self._law(X[:n], z)
+            yield z, tau, rate
+            z = z + self._T * rate
+
+    def _law(self, q: Array, z: Array) -> tuple[Array, Array]:
+        arguments = law_arguments(self.loop, q, z, self.joints, self.second_loop_weight)
         tau, rate = self.loop.controller.without_limits.evaluate("law", *arguments)
         return tau.ravel(), rate.ravel()
 
@@ -82,8 +114,7 @@ class ForceBalance:
     def slopes(self, X: Array) -> Array:
         """Return the derivative of `left` by X, (n + n_z, n + n_z)."""
         truth, q = self.loop.truth, X[: self.loop.truth.n]
-        z, weight = X[truth.n :], self.second_loop_weight
-        K, L, E, F = law_jacobians(self.loop, q, z, self.joints, weight)
+        K, L, E, F = self._law_slopes(X)
         seen = measurement_jacobian(self.loop, q)[:, : truth.n]
         by_q = truth.tangent_stiffness(q) - truth.B @ (K @ seen)
         n = truth.n
@@ -91,6 +122,25 @@ class ForceBalance:
         slopes[:n, :n], slopes[:n, n:] = by_q, -truth.B @ L
         slopes[n:, :n], slopes[n:, n:] = E @ seen, F
         return slopes
+
+    def _law_slopes(self, X: Array) -> tuple[Array, Array, Array, Array]:
+        """Differentiate `torque` by the measured state and by z; as `law_jacobians`."""
+        q, weight = X[: self.loop.truth.n], self.second_loop_weight
+        if self.loop.controller.cycle == 1:
+            return law_jacobians(self.loop, q, X[len(q) :], self.joints, weight)
+        by_z, by_q = np.eye(len(X) - len(q)), np.zeros(())  # of z at a sample
+        K, L = list[Array](), list[Array]()
+        for z in self.states(X):
+            by_y, own, driven, rates = law_jacobians(self.loop, q, z, self.joints, weight)
+            K.append(by_y + own @ by_q if by_q.ndim else by_y)
+            L.append(own @ by_z)
+            step = np.eye(len(rates)) + self._T * rates
+            by_q = step @ by_q + self._T * driven if by_q.ndim else self._T * driven
+            by_z = step @ by_z
+        row, whole = self.loop.controller.cycle_row, len(K) * self._T
+        by_q[row], by_z[row] = 0.0, 0.0
+        F = (by_z - np.eye(len(by_z))) / whole
+        return np.mean(K, axis=0), np.mean(L, axis=0), by_q / whole, F
 
     def unstable(self, X: Array) -> bool:
         """Whether an odd number of eigenvalues is real and positive at X, so that X is unstable.

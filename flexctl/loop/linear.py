@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -17,7 +17,12 @@ from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import ClosedLoop, require_loop
 from flexctl.loop.eigenvalues import extended_precision_eigenvalues, needs_extended_precision
 from flexctl.loop.equilibrium import Equilibrium, equilibrium_at_reference, find_loop_equilibrium
-from flexctl.loop.equilibrium_search import law_arguments, law_jacobians, measurement_jacobian
+from flexctl.loop.equilibrium_search import (
+    ForceBalance,
+    law_arguments,
+    law_jacobians,
+    measurement_jacobian,
+)
 from flexctl.loop.law_signals import LawSignals, read_signals, signals_of
 from flexctl.loop.zero_order_hold import ZeroOrderHold, zero_order_hold
 from flexctl.plant import LinearPlant, Plant, linear_model, state_space
@@ -60,7 +65,8 @@ class LinearLoop(Summary):
     samples
         Of a law that repeats after a cycle of several samples, as one does that reads instruments
         more rarely than it is sampled: the loop with the law of each of them. Its own law is then
-        their mean. Empty for a law that is the same at every sample.
+        that of rest, where every reading is new, and nothing else. Empty for a law that is the same
+        at every sample.
 
     Examples
     --------
@@ -330,18 +336,14 @@ def require_one_law(loop: LinearLoop) -> None:
     """Refuse a law that is not the same at every sample; raises ComputationError."""
     if loop.samples:
         raise ComputationError(
-            "expected a law that is the same at every sample, got one with readings that are not "
-            f"new at each (it repeats after {len(loop.samples)})"
+            "expected a law that is the same at every sample, got one whose readings are not all "
+            f"new at each (it repeats after {len(loop.samples)} samples)"
         )
 
 
 def _rates_of_cycle(loop: LinearLoop) -> ComplexArray:
-    """Rates (k,) [rad/s] at which a loop moves that repeats after a cycle of samples.
-
-    log(z)/T of the multipliers z over the cycle, of length T, is one but for multiples of 2 pi/T.
-    By how much the modes of the arm turn in the eigenvectors from sample to sample says which.
-    """
-    period, maps = loop.period or 0.0, sample_maps(loop, loop.sample_time or 0.0, loop.delay)
+    """Rates (k,) [rad/s] at which a loop moves that repeats after a cycle of samples."""
+    maps = sample_maps(loop, loop.sample_time or 0.0, loop.delay)
     size = np.max(np.abs(maps), axis=0)
     _, (scale, _) = scipy.linalg.matrix_balance(size, permute=False, separate=True)
     whole = np.eye(len(size))
@@ -350,15 +352,24 @@ def _rates_of_cycle(loop: LinearLoop) -> ComplexArray:
     z, x = np.linalg.eig(whole / scale[:, None] * scale)
     alive = np.abs(z) > VANISHED
     z, x = z[alive].astype(complex), x[:, alive] * scale[:, None]
-    n, T, real = loop.E.shape[1], loop.plant.modal[2], np.imag(z) == 0
-    turned, before = np.zeros(len(z)), np.linalg.solve(T, x[:n])
+    turns = whole_turns(maps, loop.plant.modal[2], z, x.astype(complex))
+    return ((np.log(z) + 2j * np.pi * turns) / (loop.period or 0.0)).astype(complex)
+
+
+def whole_turns(maps: Sequence[Array], S: Array, z: ComplexArray, x: ComplexArray) -> Array:
+    """Whole turns (k,) in a cycle of maps of its multipliers z (k,), eigenvectors x (N, k).
+
+    log(z) leaves the imaginary part open by multiples of 2 pi. The right one follows from the phase
+    by which the modes y of the arm, whose state is S y and comes first, advance in the eigenvector
+    from sample to sample.
+    """
+    turned, before = np.zeros(len(z)), np.linalg.solve(S, x[: len(S)])
     for step in maps:
         x = step @ x
-        after = np.linalg.solve(T, x[:n])
+        after = np.linalg.solve(S, x[: len(S)])
         turned += np.angle(np.sum(np.conj(before) * after, axis=0))
         before = after
-    whole_turns = np.where(real, 0.0, np.round((turned - np.angle(z)) / (2 * np.pi)))
-    return ((np.log(z) + 2j * np.pi * whole_turns) / period).astype(complex)
+    return np.where(np.imag(z) == 0, 0.0, np.round((turned - np.angle(z)) / (2 * np.pi)))
 
 
 def sampled_loops(loop: LinearLoop, periods: Array) -> list[Array]:
@@ -616,7 +627,7 @@ def linearise_at(
     if jacobians or row is None or rest.z[row]:
         return linear
     samples = list[LinearLoop]()
-    for at in rests_of_cycle(loop, rest):
+    for at in rests_of_cycle(loop, rest, second_loop_weight):
         K, L, E, F = law_jacobians(loop, at.q, at.z, at.desired, second_loop_weight)
         read, E = signals_of(loop, by_state, K, E, unread=True), E @ by_state
         own = {"feedback": K @ by_state, "integral_gain": L, "driven_by": E, "own": F}
@@ -624,14 +635,12 @@ def linearise_at(
     return replace(linear, samples=tuple(samples))
 
 
-def rests_of_cycle(loop: ClosedLoop, rest: Equilibrium) -> list[Equilibrium]:
+def rests_of_cycle(
+    loop: ClosedLoop, rest: Equilibrium, second_loop_weight: float
+) -> list[Equilibrium]:
     """Return a rest of a law that repeats, at each sample of its cycle."""
-    row, found = loop.controller.cycle_row, list[Equilibrium]()
-    for k in range(loop.controller.cycle):
-        z = rest.z.copy()
-        z[row] = k + 1
-        found.append(replace(rest, z=z))
-    return found
+    balance = ForceBalance(loop=loop, joints=rest.desired, second_loop_weight=second_loop_weight)
+    return [replace(rest, z=z) for z in balance.states(np.concatenate([rest.q, rest.z]))]
 
 
 def _with_drives_held(loop: ClosedLoop, rest: Equilibrium, plant: LinearPlant) -> LinearLoop:

@@ -141,8 +141,8 @@ def _cycle_faults(instruments: Sequence[InstrumentChoice], T: float) -> Faults:
         rarest = max(range(len(every)), key=every.__getitem__)
         yield (
             f"instruments[{rarest + 1}].sample_time",
-            f"periods that are all multiples of {T:g} (loop.sample_time) of which at most "
-            f"{_LONGEST} make the least common one",
+            f"periods whose least common multiple is at most {_LONGEST * T:g} "
+            f"({_LONGEST} samples of the law)",
             instruments[rarest].sample_time,
         )
 

@@ -31,12 +31,16 @@ from flexctl.robustness import (
     frequency_response,
     in_series,
 )
-from flexctl.verdict.delay_margin import late_reading
+from flexctl.verdict.delay_margin import late_reading, points_per_sample
 from flexctl.verdict.disk_margin import best_scaling
 from flexctl.verdict.largest_gain import largest_gain
 from flexctl.verdict.sensitivity_peaks import SensitivityPeaks, channels
 
-_DELAYS = np.arange(1, 201) / 4  # samples of additional delay at which stability is checked
+MOST_PER_SAMPLE = 8
+"""Most delays within a sample at which stability is checked."""
+_LEAST_PER_SAMPLE = 4
+_FINE = 50  # samples of delay up to which they are so fine
+_FAR = np.unique(np.geomspace(_FINE + 1, 8 * _FINE, 60).round())  # beyond: as many states are added
 _FAST = 100.0  # times the fastest pole: reported for a maximum at infinite frequency
 
 
@@ -76,7 +80,7 @@ class CycleCut:
         return np.arange(len(owner)) if channel is None else np.flatnonzero(owner == channel)
 
     def frequency(self, at: float) -> float:
-        """Frequency [rad/s] of an argument of `response`, up to pi/T."""
+        """Frequency [rad/s] of an argument of `response`, up to pi/T: known but for 2 pi/T."""
         return float(2 * np.arctan(at) / self.period)
 
     def gain_margins(self, channel: int) -> tuple[float, float]:
@@ -184,8 +188,8 @@ def _cut(loop: LinearLoop, parts: Sequence[tuple[Array, Array]], names: Sequence
 def cycle_delay(loop: LinearLoop, channels: Sequence[int]) -> float:
     """Additional delay [s] that such a stable loop tolerates, the same in some channels.
 
-    Stability is checked at four delays in every sample, up to 50 samples; infinite without a loss
-    of it.
+    Stability is checked at four to eight delays in every sample up to 50 samples, and in steps of
+    4 % up to 400; infinite without a loss of it.
     """
     T = loop.sample_time or 0.0
 
@@ -194,7 +198,7 @@ def cycle_delay(loop: LinearLoop, channels: Sequence[int]) -> float:
         delays[list(channels)] += t * T
         return sampled_loop(loop, T, delays)
 
-    return T * _first_loss(lambda t: _growth(over_cycle(t)), _DELAYS)
+    return T * _first_loss(lambda t: _growth(over_cycle(t)), _delays(loop))
 
 
 def cycle_reading_delay(loop: LinearLoop, j: int) -> float:
@@ -207,7 +211,15 @@ def cycle_reading_delay(loop: LinearLoop, j: int) -> float:
             whole = step @ whole
         return whole
 
-    return (loop.sample_time or 0.0) * _first_loss(lambda t: _growth(over_cycle(t)), _DELAYS)
+    found = _first_loss(lambda t: _growth(over_cycle(t)), _delays(loop))
+    return (loop.sample_time or 0.0) * found
+
+
+def _delays(loop: LinearLoop) -> Array:
+    """Delays [samples] at which stability is checked, by the fastest mode that matters."""
+    points = np.ceil(points_per_sample(loop, loop.K))
+    points = int(np.clip(points, _LEAST_PER_SAMPLE, MOST_PER_SAMPLE))
+    return np.concatenate([np.arange(1, _FINE * points + 1) / points, _FAR])
 
 
 def _growth(A: Array | ComplexArray) -> float:

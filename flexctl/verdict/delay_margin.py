@@ -60,7 +60,7 @@ def sampled_delay(loop: LinearLoop, channels: Sequence[int]) -> float:
     """
     if not loop.K[list(channels)].any():
         return np.inf
-    return _first_loss(_of_torques(loop, channels), _per_sample(loop, loop.K[list(channels)]))
+    return _first_loss(_of_torques(loop, channels), points_per_sample(loop, loop.K[list(channels)]))
 
 
 def delay_crossings(
@@ -97,7 +97,7 @@ def reading_delay(loop: LinearLoop, j: int) -> float:
         break_at=lambda f: break_at_reading(loop, j, f),
         step=lambda t: late_reading(loop, j, t),
     )
-    return _first_loss(family, _per_sample(loop, seen, loop.signals.by_tau[:, [j]]))
+    return _first_loss(family, points_per_sample(loop, seen, loop.signals.by_tau[:, [j]]))
 
 
 def late_reading(loop: LinearLoop, j: int, t: float) -> Array:
@@ -124,14 +124,12 @@ def _first_loss(family: _Family, points: float) -> float:
     return float((_earlier(family, first, points) - family.least) * family.T)
 
 
-def may_miss_bands(loop: LinearLoop) -> bool:
+def may_miss_bands(loop: LinearLoop, most: int = _FRACTIONS[1]) -> bool:
     """Whether a mode of a sampled loop is so fast that its delay margin is an upper bound only.
 
-    There may be bands of unstable delays below it, narrower than the grid of fractions.
+    There may be bands of unstable delays below it, narrower than the grid of `most` fractions.
     """
-    if loop.sample_time is None:
-        return False
-    return _per_sample(loop, loop.K) > _FRACTIONS[1]
+    return loop.sample_time is not None and points_per_sample(loop, loop.K) > most
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,7 +223,7 @@ def _crossings(family: _Family, count: int) -> list[float]:
     return crossings
 
 
-def _per_sample(loop: LinearLoop, rows: Array, by_tau: Array | None = None) -> float:
+def points_per_sample(loop: LinearLoop, rows: Array, by_tau: Array | None = None) -> float:
     """Points per sample that resolve the fastest mode that matters; see the module's docstring.
 
     `rows` (k, N) are of the channels: feedback, or the reading, which `by_tau` (m, 1) feeds back.

@@ -17,7 +17,12 @@ from flexctl.loop import (
 from flexctl.records import Summary
 from flexctl.robustness import first_crossings
 from flexctl.verdict.broken_loop import BrokenLoop, GainCrossovers, break_loop, gain_crossovers
-from flexctl.verdict.cycle_margins import CycleCut, break_cycle, cycle_delay
+from flexctl.verdict.cycle_margins import (
+    MOST_PER_SAMPLE,
+    CycleCut,
+    break_cycle,
+    cycle_delay,
+)
 from flexctl.verdict.delay_margin import continuous_delay, may_miss_bands, sampled_delay
 from flexctl.verdict.disk_margin import disk_margin
 from flexctl.verdict.sensitivity_peaks import sensitivity_peaks
@@ -183,6 +188,7 @@ def _over_cycle(loop: LinearLoop) -> StabilityMargins:
         joint_sensitivity_peak=np.array([one.Ms for one in own]),
         joint_complementary_peak=np.array([one.Mt for one in own]),
         sample_time=loop.sample_time,
+        delay_may_be_less=bool(np.isinf(delays).any()) or may_miss_bands(loop, MOST_PER_SAMPLE),
     )
 
 

@@ -125,10 +125,10 @@ def sensor_margins(
         loop = linearise_loop(loop, final, weight)
     if why := why_no_readings(loop):
         raise InputError(f"loop: expected a law that reads instruments, got none: {why}")
-    if actuators is not None and (own := own_torques(loop)) is not None:
-        return _as_at_actuators(loop, actuators, own)
     if loop.samples:
         return _over_cycle(loop)
+    if actuators is not None and (own := own_torques(loop)) is not None:
+        return _as_at_actuators(loop, actuators, own)
     cut = break_at_sensors(loop)
     require_decay(cut)
     sampled = [reading_delay(loop, j) for j in range(cut.m)] if loop.sampled else None

@@ -10,13 +10,16 @@ from flexctl.control import design_controller
 from flexctl.control.observer import disturbance
 from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import close_around, close_loop
+from flexctl.loop.equilibrium import find_loop_equilibrium
 from flexctl.loop.linear import linearise, sampled_loop
 from flexctl.model.record import BasisChoice
 from flexctl.plant import assemble_plant
 from flexctl.plant.linearisation import linearise as linearise_plant
 from flexctl.robustness.stiffness.pose_loop import close_unknown, final_loop
+from flexctl.search.tuning.spectra import Spectrum, closed_matrix
 from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
+from flexctl.verdict.evaluation import evaluate
 from flexctl.verdict.margins import stability_margins
 from flexctl.verdict.margins_at_sensors import sensor_margins
 from flexctl.verdict.stationary_noise import noise_levels
@@ -306,7 +309,7 @@ def test_a_margin_of_the_stiffness_ends_where_multipliers_leave_the_circle(make)
 
 def test_what_needs_one_law_says_so(make):
     loop = observed(make, [ENCODER, CAMERA], order=3)
-    message = "the same at every sample, got one with readings that are not new at each .* after 5"
+    message = "the same at every sample, got one whose readings are not all new at each .* after 5"
     with pytest.raises(ComputationError, match=message):
         linearise(loop).to_control()
     told = " / ".join(loop.assumptions)
@@ -345,3 +348,52 @@ def test_the_map_over_a_cycle_is_the_derivative_of_a_run(make):
     expected = (np.linalg.matrix_power(whole, 3) @ state)[: 2 * n]
     moved = (after(x + h) - after(x - h)) / 2
     np.testing.assert_allclose(moved, expected, atol=1e-7 * np.abs(expected).max())
+
+
+def test_under_a_wrong_model_the_arm_rests_where_a_run_ends(make):
+    # the camera corrects the estimate of a lighter arm, at some samples only
+    arm = make["two-link"]((0.0, -9.81, 0.0), EI=40.0)
+    instruments = [ENCODER, CAMERA | {"noise": 1e-6}]
+    design = make["design"](
+        [0.4, 0.3], [0.4, 0.3], "decoupling", kind="setpoint", instruments=instruments,
+        gains={"Gp": [60.0, 60.0], "Gv": [12.0, 12.0]}, observer={}, loop={"sample_time": T},
+    )  # fmt: skip
+    controller = design_controller(arm, design, BasisChoice(kind="modes", order=1))
+    truth = close_loop(controller, arm, modes=1).truth.loaded(1.3)
+    loop = close_around(controller, truth)
+    rest = find_loop_equilibrium(loop, np.array([0.4, 0.3]), 0.0)
+    times = np.arange(3.0, 3.0 + 25 * T, T)
+    run = simulate(loop, times=times)
+    np.testing.assert_allclose(run.q.mean(axis=1), rest.q, atol=1e-5)
+    assert np.abs(rest.offset).max() > 1e-3
+
+
+def test_damping_that_tuning_searches_for_is_that_of_the_rates(make):
+    loop = observed(make, [ENCODER, CAMERA], order=3)
+    linear = linearise(loop)
+    found = Spectrum.of(closed_matrix(linear, ())).values
+    ratios = [-np.real(one) / np.abs(one) for one in (found, linear.poles)]
+    assert ratios[0].min() == pytest.approx(ratios[1].min(), rel=1e-9)
+
+
+def test_delay_margins_of_many_samples_are_found(make):
+    # so slow a loop that only a delay of some fifty samples matters
+    gains = {"Gp": [1.0], "Gv": [0.7]}
+    design = make["design"](
+        [0.0], [0.5], "joint-pd", gains=gains, loop={"sample_time": 0.02, "duration": 1.0}
+    )
+    linear = linearise(close_around(
+        design_controller(make["rigid-link"](0.5), design),
+        assemble_plant(make["rigid-link"](0.5), BasisChoice(), interpreted=True),
+    ))  # fmt: skip
+    expected = stability_margins(linear).delay_seconds[0]
+    found = stability_margins(replace(linear, samples=(linear,) * 3))
+    assert expected > 0.2
+    assert found.delay_seconds[0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_margins_of_single_loops_of_rare_encoders_are_those_at_the_actuator(make):
+    instruments = [{"kind": "encoder", "sample_time": 3 * T}, {"kind": "difference"}]
+    verdict = evaluate(rigid(make, instruments, loop={"duration": 1.0}))
+    assert "margins.sensors" not in verdict.not_computed
+    assert verdict.sensor_margins.gain_up_db == pytest.approx(verdict.margins.gain_up_db)

@@ -42,7 +42,7 @@ def refusal(write, text, check=False):
         ('kind = "encoder"\nresolution = -1.0', "resolution: expected at least 0, got -1.0"),
         ('kind = "encoder"\nsample_time = 0.0025', "sample_time: expected 0, or a whole fraction"),
         ('kind = "encoder"\nsample_time = 0.0003', "sample_time: expected 0, or a whole fraction"),
-        ('kind = "encoder"\nsample_time = 0.101', "sample_time: expected periods that are all mul"),
+        ('kind = "encoder"\nsample_time = 0.101', "sample_time: expected periods whose least com"),
         (
             'kind = "encoder"\nsample_time = 0.0005\ndelay = 0.0005',
             "delay: expected a multiple of 0.001 (loop.sample_time), as readings are taken more",

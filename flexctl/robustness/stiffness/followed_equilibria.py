@@ -158,7 +158,9 @@ class ErrorFamily:
         if before is not None and before.error != near.error:
             ahead = (error - near.error) / (near.error - before.error)
             q, z = q + ahead * (q - before.rest.q), z + ahead * (z - before.rest.z)
-        rest = follow_equilibrium(loop, near.rest, self.second_loop_weight, (q, z))
+        rest = near.rest  # without gravity no error moves it
+        if any(loop.truth.arm.gravity):
+            rest = follow_equilibrium(loop, near.rest, self.second_loop_weight, (q, z))
         if rest is None:
             return None
         try:

@@ -154,7 +154,7 @@ class RestingLaw:
     def samples(self) -> list[RestingLaw]:
         """The law at the samples of the cycle after which it repeats."""
         found = list[RestingLaw]()
-        for rest in rests_of_cycle(self._loop, self._rest):
+        for rest in rests_of_cycle(self._loop, self._rest, self._second_loop_weight):
             found.append(copy(self))
             found[-1]._rest = rest
         return found
@@ -236,8 +236,11 @@ def pull_out_of(
 
     `law` without errors must be that of `linear`; `loop` only gives its measurement and names.
     """
-    if of_arm:
-        require_one_law(linear)  # errors of the arm take many channels in every sample
+    if of_arm and linear.samples:  # they take many channels in every sample
+        raise InputError(
+            "errors: expected those of the stiffness alone, as the law repeats only after "
+            f"{len(linear.samples)} samples, got {', '.join(one.name for one in of_arm)}"
+        )
     if not linear.samples:
         one = _pulled_out(law, loop, linear, groups, of_arm)
     else:

@@ -183,7 +183,7 @@ class Point:
             return self._spectral(problem.of_eigenvalues)
         values, slopes = [], []
         for arm in self.arms(nominal=own.nominal):
-            if own.metric in IN_PIECES:
+            if own.metric and self._in_pieces(own.metric, arm):
                 parts = [self._least_margin(arm, own.metric)]
             elif problem.settles:
                 parts = [self._peaks(arm, Peaks(key=SETTLING, after=problem.aim or 0.0), 1.0)]
@@ -243,12 +243,16 @@ class Point:
             values, slopes = self._peaks(arm, Peaks(key=one.key), value)
             return values - 1.0, slopes
         side = -1.0 if one.limit.least else 1.0
-        if one.key in IN_PIECES and one.limit.least == (one.key in MORE_IS_BETTER):
+        if self._in_pieces(one.key, arm) and one.limit.least == (one.key in MORE_IS_BETTER):
             values, slopes = self._margin(one.key, arm)
             if not len(values):  # nothing limits it
                 return np.array([_NO_LIMIT]), np.zeros((1, len(self.neighbours)))
             return side * (values - value) / one.size, side * slopes / one.size
         return self._differences(lambda at: self._excess(at, one, arm))
+
+    def _in_pieces(self, key: str, arm: int) -> bool:
+        """Whether a margin has pieces with derivatives: not where the law repeats in cycles."""
+        return key in IN_PIECES and self.loop(arm).controller.cycle == 1
 
     def _margin(self, key: str, arm: int) -> tuple[Array, Array]:
         """Return the pieces of a margin (k,) and their derivatives (k, n)."""

@@ -8,7 +8,7 @@ the loop is lost come to these.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.linalg
@@ -21,6 +21,7 @@ from flexctl.loop import (
     eigenvectors,
     linearise_loop,
     one_sample,
+    whole_turns,
 )
 
 _WINDOW = 0.2  # below the largest value: eigenvalues that may become the largest nearby
@@ -129,6 +130,8 @@ class ClosedMatrix:
         State matrix (N, N); of a sampled loop from one sample to the next.
     sample_time
         Of a sampled loop [s].
+    samples, arm
+        Of a law that repeats after several samples the map of each, S (2n, 2n) of `whole_turns`.
     modes, basis
         Of a continuous loop A in the modes of its arm (N, N), A basis = basis modes: there slow
         eigenvalues keep the digits that stiff entries of A take from them.
@@ -138,6 +141,8 @@ class ClosedMatrix:
     sample_time: float | None = None
     modes: Array | ComplexArray | None = None
     basis: Array | None = None
+    samples: tuple[Array | ComplexArray, ...] = ()
+    arm: Array | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +166,7 @@ class Spectrum:
         They are then (0, N).
         """
         A, sample_time = closed.A if closed.modes is None else closed.modes, closed.sample_time
-        if vectors:
+        if vectors or closed.samples:
             z, left, right = eigenvectors(A)
             if closed.basis is not None:
                 right = (closed.basis @ right).astype(complex)
@@ -173,7 +178,10 @@ class Spectrum:
         if sample_time is not None:
             own = np.abs(z) > VANISHED
             z, left, right = z[own], left[:, own], right[:, own]
-            values = np.log(z) / sample_time
+            values = np.log(z)
+            if closed.arm is not None:
+                values = values + 2j * np.pi * whole_turns(closed.samples, closed.arm, z, right)
+            values = values / sample_time
         return cls(
             values=values.astype(complex),
             left=left,
@@ -195,10 +203,12 @@ class Spectrum:
 def closed_matrix(linear: LinearLoop, gains: Sequence[complex]) -> ClosedMatrix:
     """Close a linear loop with factors (m,) of its torques; [] for ones."""
     if linear.samples:
-        whole, *others = (closed_matrix(one, gains) for one in linear.samples)
-        for step in others:
-            whole = replace(whole, A=step.A @ whole.A)
-        return replace(whole, sample_time=linear.period)
+        every = tuple(closed_matrix(one, gains).A for one in linear.samples)
+        whole = every[0]
+        for step in every[1:]:
+            whole = step @ whole
+        S = linear.plant.modal[2]
+        return ClosedMatrix(A=whole, sample_time=linear.period, samples=every, arm=S)
     A, B, K = linear.A, linear.B, linear.K
     factors: Array = np.array(gains) if len(gains) else np.ones(B.shape[1])
     if linear.sample_time is not None:
