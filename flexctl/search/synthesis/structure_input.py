@@ -71,6 +71,7 @@ def signed(where: str, entry: str) -> tuple[float, str]:
     """Take the sign off a name."""
     text = entry.strip()
     name = text[1:].strip() if text[:1] in ("+", "-") else text
-    if not name or name[0] in "+-":
-        raise InputError(f'{where}: expected a name, or "-name", got {entry!r}')
+    if not name[:1].isalpha():  # of numbers and names NumPy makes an array of text
+        expected = 'a number, a name that begins with a letter, or "-name"'
+        raise InputError(f"{where}: expected {expected}, got {str(entry)!r}")
     return (-1.0 if text[0] == "-" else 1.0), name

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from flexctl import checks
 from flexctl.errors import InputError
 from flexctl.model import Design, TuneChoice, is_of_design
 from flexctl.search.samples import Spec, Variation
@@ -57,6 +58,11 @@ def asked_of(
     free = [free] if isinstance(free, str) else free
     subject_to = [subject_to] if isinstance(subject_to, str) else subject_to
     over = (own.over or {}) if over is None else over
+    checks.kind("over", over, Mapping)
+    checks.kind("minimise", minimise, str, list, tuple, type(None))
+    checks.kind("subject_to", subject_to, list, tuple, type(None))
+    for k, one in enumerate(subject_to or ()):
+        checks.kind(f"subject_to[{k + 1}]", one, str)
     for key in over:
         if is_of_design(key):
             raise InputError(f"over: expected numbers of the arm, got {key} of the design")

@@ -70,6 +70,8 @@ class Found:
         one with violation, which limits stand against each other. -1 is stability itself.
     history
         The points that were better than all before.
+    round
+        Of the tuning: later rounds watch more arms and errors.
     """
 
     u: Array
@@ -80,6 +82,7 @@ class Found:
     evaluations: int
     multipliers: Mapping[int, float] = field(default_factory=dict)
     history: tuple[Step, ...] = field(repr=False, default=())
+    round: int = 0
 
 
 class Search:

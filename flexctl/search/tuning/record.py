@@ -28,8 +28,8 @@ class Constraint:
         The limit.
     before, value
         Of the metric, before and after.
-    met
-        Whether it is kept on all arms.
+    met, was_met
+        Whether it is kept on all arms, now and before.
     violation
         Relative to the limit, 0 where it is kept; of a settling time log(e/band) of the largest tip
         error e after the limit.
@@ -40,6 +40,7 @@ class Constraint:
     value: float
     met: bool
     violation: float
+    was_met: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

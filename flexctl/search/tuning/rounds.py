@@ -158,7 +158,7 @@ class Rounds:
         """
         places, best = self._places(first.u), first
         for turn in range(_ROUNDS):
-            searched = self._search(places)
+            searched = [replace(one, round=turn) for one in self._search(places)]
             self.founds += searched
             found = min(searched, key=_order)
             self.candidates.append(found.u)
@@ -437,11 +437,14 @@ def _constraint(k: int, problem: Problem, first: _Judged, best: _Judged) -> Cons
         bad = np.nan_to_num(_badness(one, values), nan=np.inf, posinf=np.inf, neginf=-np.inf)
         return values[int(np.lexsort((violations, bad, violations > _KEPT))[-1])]
 
-    met = all(arm.violations[k] <= _KEPT and not arm.failed for arm in best.counted)
+    def met(judged: _Judged) -> bool:
+        return all(arm.violations[k] <= _KEPT and not arm.failed for arm in judged.counted)
+
     return Constraint(
         requirement=one,
         before=value(first),
         value=value(best),
-        met=met,
+        met=met(best),
+        was_met=met(first),
         violation=max(arm.violations[k] for arm in best.counted),
     )

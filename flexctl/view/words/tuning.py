@@ -229,7 +229,7 @@ def _limits(tuning: Tuning) -> Iterator[str]:
             yield f"Not kept: {'; '.join(_lost(one, units) for one in beyond)}."
         yield from _against(tuning)
         return
-    won = [one for one in tuning.constraints if not _holds(one, one.before)]
+    won = [one for one in tuning.constraints if one.met and not one.was_met]
     if won:
         yield f"Kept now, and not before: {listed([_short(one, units) for one in won])}."
     if tuning.constraints:
@@ -400,7 +400,8 @@ def _ended(tuning: Tuning) -> Iterator[str]:
         return
     if tuning.improved and tuning.objective.metric != _SETTLING and best.status in _UNFINISHED:
         yield f"{_UNFINISHED[best.status]} may improve the result."
-    ends = [one.objective for one in tuning.starts if one.violation == 0]
+    last = max(one.round for one in tuning.starts)  # others were asked for less
+    ends = [one.objective for one in tuning.starts if one.violation == 0 and one.round == last]
     if len(ends) > 1 and max(ends) - min(ends) > _APART * abs(min(ends)):
         units = units_for(tuning.after)
         first, last = (objective_value(tuning.objective, x, units) for x in (min(ends), max(ends)))

@@ -406,7 +406,7 @@ SISO = control.ss([[1.0]], [[1.0]], [[1.0]], 0)
         ((PLANT, -1), {"nmeas": 4, "ncon": 2}, "structure: expected a whole number of at least 0"),
         ((PLANT, None), {"nmeas": 4, "ncon": 2}, "structure: expected an order, a table or a"),
         ((PLANT, [["a", "b"], ["c"]]), {}, "structure: expected an order, a table or a"),
-        ((PLANT, [["-"] * 4] * 2), {}, r"table\[1\]\[1\]: expected a name, or"),
+        ((PLANT, [["-"] * 4] * 2), {}, r"table\[1\]\[1\]: expected a number, a name"),
         ((PLANT, 0), {"nmeas": 4.0, "ncon": 2}, "nmeas: expected a number, or names or indices"),
         ((PLANT, 0), {"nmeas": [6, 6], "ncon": 2}, "nmeas: expected each channel once"),
         (
@@ -453,7 +453,11 @@ def test_what_does_not_fit_is_refused(arguments, options, says):
         (lambda S: S.table([["a"], ["b", "c"]]), "table: expected rows of one length"),
         (lambda S: S.table([["a"]], order=1), "table: expected more than 1 rows and columns"),
         (lambda S: S.table("ab"), "table: expected rows of one length, got 'ab'"),
-        (lambda S: S.table([[""]]), r"table\[1\]\[1\]: expected a name, or \"-name\", got ''"),
+        (lambda S: S.table([[""]]), r"table\[1\]\[1\]: expected a number, a name .* got ''"),
+        (
+            lambda S: S.table(np.array([["k", 0]])),
+            r"table\[1\]\[2\]: expected a number, .* '0'",
+        ),
         (lambda S: S.table([["a"]], order=-1), "order: expected a whole number of at least 0"),
         (lambda S: S.table([["a"]], bounds={"a": 5}), r"bounds\[a\]: expected \(lower, upper\)"),
         (lambda S: S.table([["a"]], bounds=[(1, 2)]), "bounds: expected pairs by name"),

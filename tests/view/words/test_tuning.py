@@ -204,6 +204,20 @@ def test_searches_that_agree_and_those_that_break_limits_are_not_told(tuned):
     assert "minimum" not in said
 
 
+def test_searches_of_earlier_rounds_are_not_compared(tuned):
+    # these watched fewer arms: their objective is that of another problem
+    starts = (replace(search(-2.0), round=1), search(-9.0))
+    assert "searches ended" not in flexctl.explain(replace(tuned, starts=starts))
+
+
+def test_torque_limits_that_are_kept_now_are_told(tuned):
+    kept = {"requirement": read_requirement("effort.peak<=limits"), "met": True, "violation": 0.0}
+    for was, said in ((False, True), (True, False)):
+        limit = Constraint(before=12.0, value=11.9, was_met=was, **kept)
+        told = flexctl.explain(replace(tuned, constraints=(limit,)))
+        assert ("Kept now, and not before: peak command" in told) == said
+
+
 def test_a_limit_has_its_own_sentence(tuned):
     limit = Constraint(
         requirement=read_requirement("margins.disk>=0.3"),
