@@ -15,6 +15,7 @@ delay.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -36,8 +37,47 @@ _RESOLVED = 1e-13  # of the fastest rate: accuracy of poles and frequencies
 _BLURRED = 1e-3  # upper limit of that |log modulus| where the accuracy limits it
 
 
+class CutLoop(ABC):
+    """What loops have in common that are cut at some channels, `sample_time` [s] if sampled."""
+
+    sample_time: float | None
+
+    @property
+    @abstractmethod
+    def matrices(self) -> UncertainLoop:
+        """The closed loop with an uncertain factor 1 + delta of every channel's gain, -1 < delta.
+
+        Of a sampled loop its map over the sampling time.
+        """
+
+    @property
+    def m(self) -> int:
+        """Number of channels."""
+        return len(self.matrices.parameters)
+
+    @cached_property
+    def gains(self) -> UncertainLoop:
+        """The loop with these factors, whose stable eigenvalues are left of the imaginary axis."""
+        T = self.sample_time
+        return self.matrices if T is None else bilinear(self.matrices, T)
+
+    @cached_property
+    def response(self) -> Response:
+        """S - I over frequency; for a sampled loop over tan(w T/2)."""
+        return frequency_response(self.gains)
+
+    @property
+    def decays(self) -> bool:
+        """Whether all computed poles of S are left of the axis."""
+        return bool((self.response.poles.real < 0).all())
+
+    def frequency(self, at: float) -> float:
+        """Frequency w [rad/s] of an argument of `response`."""
+        return at if self.sample_time is None else 2 * np.arctan(at) / self.sample_time
+
+
 @dataclass(frozen=True, kw_only=True)
-class BrokenLoop:
+class BrokenLoop(CutLoop):
     """x' = A x + B w, u = C x, signals u + w: the closed loop with an input w at every channel.
 
     Channels are the torques of all actuators, or the readings of all sensors. The sensitivity is
@@ -63,11 +103,6 @@ class BrokenLoop:
         checks.shape("A", self.A, (n, n))
         checks.shape("C", self.C, (m, n))
 
-    @property
-    def m(self) -> int:
-        """Number of channels."""
-        return self.B.shape[1]
-
     def opened(self, channels: Sequence[int]) -> Array:
         """State matrix (N, N) with these channels open and the others closed."""
         own = list(channels)
@@ -82,10 +117,10 @@ class BrokenLoop:
         b, c = self.B[:, [channel]], self.C[[channel]]
         return -transfer(self.opened([channel]), b, c, points)[:, 0, 0]
 
-    @cached_property
+    @property
     def matrices(self) -> UncertainLoop:
         """A, B, C with an uncertain factor 1 + delta of every channel's gain, -1 < delta."""
-        m, N = self.m, len(self.A)
+        N, m = self.B.shape
         return UncertainLoop(
             A=self.A,
             U=self.B,
@@ -96,22 +131,6 @@ class BrokenLoop:
         )
 
     @cached_property
-    def gains(self) -> UncertainLoop:
-        """The loop with these factors, whose stable eigenvalues are left of the imaginary axis."""
-        T = self.sample_time
-        return self.matrices if T is None else bilinear(self.matrices, T)
-
-    @cached_property
-    def response(self) -> Response:
-        """S - I over frequency; for a sampled loop over tan(w T/2)."""
-        return frequency_response(self.gains)
-
-    @property
-    def decays(self) -> bool:
-        """Whether all computed poles of S are left of the axis."""
-        return bool((self.response.poles.real < 0).all())
-
-    @cached_property
     def speed(self) -> float:
         """Largest size of a rate [rad/s], the scale of rounding errors."""
         return float(np.abs(self.rates(self.A)).max(initial=0.0))
@@ -120,10 +139,6 @@ class BrokenLoop:
         """S (K, m, m) at frequencies w (K,) [rad/s], for a sampled loop at exp(j w T)."""
         T = self.sample_time
         return np.eye(self.m) + self.response(w if T is None else np.tan(np.asarray(w) * T / 2))
-
-    def frequency(self, at: float) -> float:
-        """Frequency w [rad/s] of an argument of `response`."""
-        return at if self.sample_time is None else 2 * np.arctan(at) / self.sample_time
 
     @property
     def fastest(self) -> float:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,72 +21,40 @@ import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.loop import LinearLoop, one_sample, sample_maps, sampled_loop
-from flexctl.robustness import (
-    Parameter,
-    Response,
-    UncertainLoop,
-    bilinear,
-    first_crossings,
-    frequency_response,
-    in_series,
-)
+from flexctl.robustness import Parameter, UncertainLoop, in_series
+from flexctl.verdict.broken_loop import CutLoop
 from flexctl.verdict.delay_margin import late_reading, points_per_sample
 from flexctl.verdict.disk_margin import best_scaling
-from flexctl.verdict.largest_gain import largest_gain
-from flexctl.verdict.sensitivity_peaks import SensitivityPeaks, channels
+from flexctl.verdict.largest_gain import largest_gain, scaled_gain
+from flexctl.verdict.sensitivity_peaks import channels, first_frequencies, frequency_of
 
 MOST_PER_SAMPLE = 8
 """Most delays within a sample at which stability is checked."""
 _LEAST_PER_SAMPLE = 4
 _FINE = 50  # samples of delay up to which they are so fine
 _FAR = np.unique(np.geomspace(_FINE + 1, 8 * _FINE, 60).round())  # beyond: as many states are added
-_FAST = 100.0  # times the fastest pole: reported for a maximum at infinite frequency
+_TURNS = 30  # of the least sum of squares
 
 
 @dataclass(frozen=True, kw_only=True)
-class CycleCut:
+class CycleCut(CutLoop):
     """A closed loop over its cycle, with an input at every sample of each of m channels.
 
-    `matrices` are the map over the cycle, with a factor 1 + delta of every channel's gain.
+    `over_cycle` is `matrices`, `sample_time` [s] the period of the cycle. Frequencies are known but
+    for multiples of 2 pi/`sample_time`.
     """
 
-    matrices: UncertainLoop
-    period: float
+    over_cycle: UncertainLoop
+    sample_time: float | None
 
     @property
-    def m(self) -> int:
-        """Number of channels."""
-        return len(self.matrices.parameters)
+    def matrices(self) -> UncertainLoop:
+        """The map over the cycle, with a factor of every channel's gain."""
+        return self.over_cycle
 
-    @cached_property
-    def gains(self) -> UncertainLoop:
-        """The loop with these factors, whose stable eigenvalues are left of the imaginary axis."""
-        return bilinear(self.matrices, self.period)
-
-    @cached_property
-    def response(self) -> Response:
-        """S - I over tan(w T/2), T being the period; of the inputs of all samples of the cycle."""
-        return frequency_response(self.gains)
-
-    @property
-    def decays(self) -> bool:
-        """Whether all computed poles are left of the axis."""
-        return bool((self.response.poles.real < 0).all())
-
-    def own(self, channel: int | None) -> Array:
-        """Return the inputs of a channel, or of all."""
-        owner = self.matrices.owner
-        return np.arange(len(owner)) if channel is None else np.flatnonzero(owner == channel)
-
-    def frequency(self, at: float) -> float:
-        """Frequency [rad/s] of an argument of `response`, up to pi/T: known but for 2 pi/T."""
-        return float(2 * np.arctan(at) / self.period)
-
-    def gain_margins(self, channel: int) -> tuple[float, float]:
-        """Gain margins [dB] of one channel above and below 1, both >= 0."""
-        below, above = first_crossings(self.gains.along(np.eye(self.m)[channel]))
-        with np.errstate(divide="ignore"):
-            return float(20 * np.log10(1 + above)), float(-20 * np.log10(max(1 - below, 0.0)))
+    def inputs(self, channel: int) -> Array:
+        """Return the numbers of the inputs of a channel, one for each sample."""
+        return np.flatnonzero(self.matrices.owner == channel)
 
     def phase_margin(self, channel: int) -> float:
         """Phase margin [deg] of one channel, by steps of a degree; infinite without a limit."""
@@ -101,37 +68,31 @@ class CycleCut:
 
     def disk_margin(self, channel: int | None = None) -> tuple[float, float]:
         """Balanced disk margin [-] of one channel, or of all at once, and where [rad/s]."""
-        own = self.own(channel)
-        part = channels(self.response, own)
+        owner = self.matrices.owner
+        own = np.arange(len(owner)) if channel is None else self.inputs(channel)
+        part, w = channels(self.response, own), first_frequencies(self)
         middle = replace(part, D=part.D + np.eye(len(own)) / 2)
-        owner = self.matrices.owner[own]
-        mu, at = largest_gain(middle, self._w, "disk margin", lambda Z: _by_channel(Z, owner))
-        return 1 / mu, self._frequency(at)
+        mu, at = largest_gain(middle, w, "disk margin", lambda Z: _scaling(Z, owner[own]))
+        return 1 / mu, frequency_of(self, at, w)
 
-    def peaks(self, channel: int | None = None) -> SensitivityPeaks:
-        """Peaks of S and T of one channel, or of all at once."""
-        part = channels(self.response, self.own(channel))
-        S = replace(part, D=part.D + np.eye(len(part.D)))
-        Ms, at = largest_gain(S, self._w, "peak of the sensitivity")
-        Mt, Mt_at = largest_gain(part, self._w, "peak of the complementary sensitivity")
-        return SensitivityPeaks(
-            Ms=Ms,
-            Ms_frequency=self._frequency(at),
-            Mt=Mt,
-            Mt_frequency=self._frequency(Mt_at),
-        )
 
-    @cached_property
-    def _w(self) -> Array:
-        poles = self.response.poles
-        return np.unique(np.concatenate([[0.0, np.inf], np.abs(poles), np.abs(poles.imag)]))
+def _scaling(Z: ComplexArray, owner: Array) -> Array:
+    """Scaling d (r,) of inputs (r,) that makes the norm of d Z d^-1 small.
 
-    def _frequency(self, at: float) -> float:
-        return self.frequency(min(at, _FAST * self._w[np.isfinite(self._w)].max()))
+    The better of one for each channel, the same at all its samples, and of that which makes the sum
+    of squares of all entries least, by half steps of all inputs at once [Osborne60].
+    """
+    size = np.abs(Z) ** 2
+    np.fill_diagonal(size, 0.0)
+    size += np.finfo(float).eps * size.max() + np.finfo(float).tiny
+    least = np.ones(len(Z))
+    for _ in range(_TURNS):
+        now = size * least[:, None] / least
+        least *= (now.sum(axis=0) / now.sum(axis=1)) ** 0.25
+    return min(_by_channel(Z, owner), np.sqrt(least), key=lambda d: scaled_gain(Z, lambda _: d))
 
 
 def _by_channel(Z: ComplexArray, owner: Array) -> Array:
-    """Scaling (r,) of inputs (r,), the same for all of a channel, that makes Z small."""
     known = np.unique(owner)
     if len(known) == 1:
         return np.ones(len(Z))
@@ -182,7 +143,7 @@ def _cut(loop: LinearLoop, parts: Sequence[tuple[Array, Array]], names: Sequence
         )
         for (entering, seen), step in zip(parts, maps, strict=True)
     ]
-    return CycleCut(matrices=in_series(samples), period=loop.period or 0.0)
+    return CycleCut(over_cycle=in_series(samples), sample_time=loop.period)
 
 
 def cycle_delay(loop: LinearLoop, channels: Sequence[int]) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +18,9 @@ from flexctl.loop import (
 )
 from flexctl.records import Summary
 from flexctl.robustness import first_crossings
-from flexctl.verdict.broken_loop import BrokenLoop, GainCrossovers, break_loop, gain_crossovers
+from flexctl.verdict.broken_loop import CutLoop, GainCrossovers, break_loop, gain_crossovers
 from flexctl.verdict.cycle_margins import (
     MOST_PER_SAMPLE,
-    CycleCut,
     break_cycle,
     cycle_delay,
 )
@@ -140,8 +141,6 @@ def stability_margins(loop: ClosedLoop | LinearLoop) -> StabilityMargins:
     crossovers = gain_crossovers(cut, sets)
     delays = np.array([_delay(loop, [j], crossovers[j]) for j in range(cut.m)])
     disk, at = disk_margin(cut)
-    peaks = sensitivity_peaks(cut)
-    own = [peaks] if cut.m == 1 else [sensitivity_peaks(cut, [j]) for j in range(cut.m)]
     up, down = np.array([gain_margins(cut, j) for j in range(cut.m)]).reshape(-1, 2).T
     return StabilityMargins(
         gain_up_db=up,
@@ -153,12 +152,7 @@ def stability_margins(loop: ClosedLoop | LinearLoop) -> StabilityMargins:
         ),
         disk=disk,
         disk_frequency=at,
-        sensitivity_peak=peaks.Ms,
-        sensitivity_frequency=peaks.Ms_frequency,
-        complementary_peak=peaks.Mt,
-        complementary_frequency=peaks.Mt_frequency,
-        joint_sensitivity_peak=np.array([one.Ms for one in own]),
-        joint_complementary_peak=np.array([one.Mt for one in own]),
+        **_peaks(cut, [[j] for j in range(cut.m)]),
         sample_time=loop.sample_time,
         delay_may_be_less=may_miss_bands(loop),
     )
@@ -169,9 +163,8 @@ def _over_cycle(loop: LinearLoop) -> StabilityMargins:
     cut = break_cycle(loop)
     require_decay(cut)
     joints = range(cut.m)
-    up, down = np.array([cut.gain_margins(j) for j in joints]).T
-    (disk, at), peaks = cut.disk_margin(), cut.peaks()
-    own = [peaks] if cut.m == 1 else [cut.peaks(j) for j in joints]
+    up, down = np.array([gain_margins(cut, j) for j in joints]).T
+    disk, at = cut.disk_margin()
     delays = np.array([cycle_delay(loop, [j]) for j in joints])
     return StabilityMargins(
         gain_up_db=up,
@@ -181,18 +174,27 @@ def _over_cycle(loop: LinearLoop) -> StabilityMargins:
         common_delay_seconds=float(delays[0]) if cut.m == 1 else cycle_delay(loop, list(joints)),
         disk=disk,
         disk_frequency=at,
-        sensitivity_peak=peaks.Ms,
-        sensitivity_frequency=peaks.Ms_frequency,
-        complementary_peak=peaks.Mt,
-        complementary_frequency=peaks.Mt_frequency,
-        joint_sensitivity_peak=np.array([one.Ms for one in own]),
-        joint_complementary_peak=np.array([one.Mt for one in own]),
+        **_peaks(cut, [cut.inputs(j).tolist() for j in joints]),
         sample_time=loop.sample_time,
         delay_may_be_less=bool(np.isinf(delays).any()) or may_miss_bands(loop, MOST_PER_SAMPLE),
     )
 
 
-def require_decay(cut: BrokenLoop | CycleCut) -> None:
+def _peaks(cut: CutLoop, inputs: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """Ms and Mt of all channels at once, and of each, whose `inputs` these are."""
+    whole = sensitivity_peaks(cut)
+    each = [whole] if len(inputs) == 1 else [sensitivity_peaks(cut, own) for own in inputs]
+    return {
+        "sensitivity_peak": whole.Ms,
+        "sensitivity_frequency": whole.Ms_frequency,
+        "complementary_peak": whole.Mt,
+        "complementary_frequency": whole.Mt_frequency,
+        "joint_sensitivity_peak": np.array([one.Ms for one in each]),
+        "joint_complementary_peak": np.array([one.Mt for one in each]),
+    }
+
+
+def require_decay(cut: CutLoop) -> None:
     """Raise ComputationError where an eigenvalue of the closed loop does not decay."""
     if not cut.decays:
         raise ComputationError(
@@ -201,7 +203,7 @@ def require_decay(cut: BrokenLoop | CycleCut) -> None:
         )
 
 
-def gain_margins(cut: BrokenLoop, channel: int) -> tuple[float, float]:
+def gain_margins(cut: CutLoop, channel: int) -> tuple[float, float]:
     """Gain margins [dB] of one channel above and below 1, both >= 0."""
     below, above = first_crossings(cut.gains.along(np.eye(cut.m)[channel]))
     with np.errstate(divide="ignore"):

@@ -28,7 +28,8 @@ from flexctl.verdict.channel_margins import channel_margins
 from flexctl.verdict.cycle_margins import break_cycle_at_sensors, cycle_reading_delay
 from flexctl.verdict.delay_margin import reading_delay
 from flexctl.verdict.disk_margin import disk_margin
-from flexctl.verdict.margins import StabilityMargins, require_decay
+from flexctl.verdict.margins import StabilityMargins, gain_margins, require_decay
+from flexctl.verdict.sensitivity_peaks import sensitivity_peaks
 
 NO_INSTRUMENTS = "its design names no instruments: the law reads the state of the arm"
 _SAME = 1e-9  # relative: of entries of matrices that are symmetric
@@ -153,8 +154,9 @@ def _over_cycle(loop: LinearLoop) -> SensorMargins:
     cut = break_cycle_at_sensors(loop)
     require_decay(cut)
     readings = range(cut.m)
-    gains = [cut.gain_margins(j) for j in readings]
-    (disk, at), peaks = cut.disk_margin(), [cut.peaks(j) for j in readings]
+    gains = [gain_margins(cut, j) for j in readings]
+    disk, at = cut.disk_margin()
+    peaks = [sensitivity_peaks(cut, cut.inputs(j).tolist()) for j in readings]
     return SensorMargins(
         readings=loop.signals.names,
         gain_up_db=_each(up for up, _ in gains),

@@ -9,7 +9,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.robustness import Response
-from flexctl.verdict.broken_loop import BrokenLoop
+from flexctl.verdict.broken_loop import CutLoop
 from flexctl.verdict.largest_gain import largest_gain
 
 _FAST = 100.0  # times the fastest rate: reported for a maximum at infinite frequency
@@ -29,7 +29,7 @@ class SensitivityPeaks:
     Mt_frequency: float
 
 
-def sensitivity_peaks(cut: BrokenLoop, own: Sequence[int] | None = None) -> SensitivityPeaks:
+def sensitivity_peaks(cut: CutLoop, own: Sequence[int] | None = None) -> SensitivityPeaks:
     """Peaks of S and T of some channels of a stable loop, by default of all.
 
     Of one channel S is 1/(1 + L) with the others closed, of several it is their part of the whole.
@@ -61,12 +61,12 @@ def channels(whole: Response, own: Array) -> Response:
     )
 
 
-def first_frequencies(cut: BrokenLoop) -> Array:
+def first_frequencies(cut: CutLoop) -> Array:
     """Zero, infinity, and the sizes and imaginary parts of all poles, ascending."""
     poles = cut.response.poles
     return np.unique(np.concatenate([[0.0, np.inf], np.abs(poles), np.abs(poles.imag)]))
 
 
-def frequency_of(cut: BrokenLoop, at: float, w: Array) -> float:
+def frequency_of(cut: CutLoop, at: float, w: Array) -> float:
     """Frequency [rad/s] of a maximum; one at infinity is given far above the poles."""
     return cut.frequency(min(at, _FAST * w[np.isfinite(w)].max()))
