@@ -128,18 +128,18 @@ class ForceBalance:
         q, weight = X[: self.loop.truth.n], self.second_loop_weight
         if self.loop.controller.cycle == 1:
             return law_jacobians(self.loop, q, X[len(q) :], self.joints, weight)
-        by_z, by_q = np.eye(len(X) - len(q)), np.zeros(())  # of z at a sample
+        n_z, seen = len(X) - len(q), 2 * len(self.loop.controller.measured)
+        by_z, by_q = np.eye(n_z), np.zeros((n_z, seen))  # of z at a sample
         K, L = list[Array](), list[Array]()
         for z in self.states(X):
             by_y, own, driven, rates = law_jacobians(self.loop, q, z, self.joints, weight)
-            K.append(by_y + own @ by_q if by_q.ndim else by_y)
+            K.append(by_y + own @ by_q)
             L.append(own @ by_z)
-            step = np.eye(len(rates)) + self._T * rates
-            by_q = step @ by_q + self._T * driven if by_q.ndim else self._T * driven
-            by_z = step @ by_z
+            step = np.eye(n_z) + self._T * rates
+            by_q, by_z = step @ by_q + self._T * driven, step @ by_z
         row, whole = self.loop.controller.cycle_row, len(K) * self._T
         by_q[row], by_z[row] = 0.0, 0.0
-        F = (by_z - np.eye(len(by_z))) / whole
+        F = (by_z - np.eye(n_z)) / whole
         return np.mean(K, axis=0), np.mean(L, axis=0), by_q / whole, F
 
     def unstable(self, X: Array) -> bool:

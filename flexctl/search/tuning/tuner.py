@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from flexctl import checks
 from flexctl.loop import ShapesChoice
 from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
 from flexctl.search.samples import Spec, Variation
@@ -110,6 +111,7 @@ def tune(
     """
     begin = time.monotonic()
     check_effort(starts=starts, evaluations=evaluations, unseen=unseen, seed=seed, jobs=jobs)
+    checks.kind("ledger", ledger, str, Path, type(None))
     arm, design = load_model(arm), load_design(design)
     asked = asked_of(design, free, minimise, subject_to, over, untied=untied, quantile=quantile)
     problem = read_problem(
