@@ -6,7 +6,7 @@ import scipy.optimize
 
 from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_loop
-from flexctl.loop.linear import LinearLoop
+from flexctl.loop.linear_loop import LinearLoop
 from flexctl.model.record import BasisChoice
 from flexctl.plant.linearisation import LinearPlant
 

@@ -38,19 +38,21 @@ from flexctl.loop.final_equilibrium import (
 )
 from flexctl.loop.linear import (
     N_PATH,
-    VANISHED,
-    LinearLoop,
     LinearPoses,
-    LoopInModes,
     linear_poses,
     linearise,
     linearise_at,
     linearise_loop,
     motion_poses,
-    one_sample,
     path_rests,
-    require_one_law,
     rests_of_cycle,
+)
+from flexctl.loop.linear_loop import (
+    VANISHED,
+    LinearLoop,
+    LoopInModes,
+    one_sample,
+    require_one_law,
     sample_maps,
     sampled_loop,
     sampled_loops,

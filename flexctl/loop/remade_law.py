@@ -25,7 +25,7 @@ from flexctl.control import (
     controller_at_period,
 )
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.linear import LinearLoop
+from flexctl.loop.linear_loop import LinearLoop
 from flexctl.plant import Evaluator, LinearPlant, linear_model
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.control import Controller, ReadingStates
 from flexctl.errors import ComputationError
-from flexctl.loop.linear import LinearLoop
+from flexctl.loop.linear_loop import LinearLoop
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,8 @@ import pytest
 import flexctl
 from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_around, close_loop
-from flexctl.loop.linear import linearise, linearise_loop, sampled_loop
+from flexctl.loop.linear import linearise, linearise_loop
+from flexctl.loop.linear_loop import sampled_loop
 from flexctl.model.record import BasisChoice
 from flexctl.plant.linearisation import linearise as linearise_plant
 from flexctl.simulation.simulation import simulate

@@ -12,7 +12,8 @@ from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import close_around, close_loop
 from flexctl.loop.equilibrium import find_loop_equilibrium
 from flexctl.loop.equilibrium_search import law_arguments
-from flexctl.loop.linear import linearise, sampled_loop
+from flexctl.loop.linear import linearise
+from flexctl.loop.linear_loop import sampled_loop
 from flexctl.model.record import BasisChoice
 from flexctl.plant import assemble_plant
 from flexctl.plant.linearisation import linearise as linearise_plant

@@ -9,7 +9,8 @@ import scipy.linalg
 
 from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_around, close_loop
-from flexctl.loop.linear import linearise, sampled_loop
+from flexctl.loop.linear import linearise
+from flexctl.loop.linear_loop import sampled_loop
 from flexctl.model.record import BasisChoice
 from flexctl.plant.linearisation import linearise as linearise_plant
 from flexctl.verdict.broken_loop import break_at_sensors

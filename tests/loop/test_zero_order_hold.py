@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.loop.linear import sampled_loop, sampled_loops
+from flexctl.loop.linear_loop import sampled_loop, sampled_loops
 from flexctl.loop.zero_order_hold import zero_order_hold
 from tests.loops import hand_made
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.loop.linear import linearise_loop, sampled_loop
+from flexctl.loop.linear import linearise_loop
+from flexctl.loop.linear_loop import sampled_loop
 from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 

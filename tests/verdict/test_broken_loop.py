@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flexctl.loop.linear import one_sample, sampled_loop
+from flexctl.loop.linear_loop import one_sample, sampled_loop
 from flexctl.verdict.broken_loop import BrokenLoop, break_loop
 
 T = 0.13

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.loop.linear import sampled_loop
+from flexctl.loop.linear_loop import sampled_loop
 from flexctl.verdict import delay_margin as module
 from flexctl.verdict.broken_loop import GainCrossovers
 from flexctl.verdict.delay_margin import (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from flexctl.loop.linear import one_sample
+from flexctl.loop.linear_loop import one_sample
 from flexctl.verdict.broken_loop import (
     BrokenLoop,
     _once,

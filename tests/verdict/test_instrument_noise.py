@@ -6,7 +6,8 @@ import scipy.linalg
 
 from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_around
-from flexctl.loop.linear import linearise, sampled_loop
+from flexctl.loop.linear import linearise
+from flexctl.loop.linear_loop import sampled_loop
 from flexctl.model.record import BasisChoice
 from flexctl.verdict.stationary_noise import noise_levels
 

@@ -6,7 +6,7 @@ import pytest
 import slycot
 
 from flexctl.errors import InputError
-from flexctl.loop.linear import one_sample
+from flexctl.loop.linear_loop import one_sample
 from flexctl.verdict.broken_loop import break_at_sensors, break_loop
 from flexctl.verdict.loop_responses import frequency_response
 from flexctl.verdict.sensitivity_peaks import sensitivity_peaks

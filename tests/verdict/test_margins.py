@@ -7,7 +7,8 @@ import scipy.linalg
 import scipy.optimize
 
 from flexctl.errors import ComputationError
-from flexctl.loop.linear import LinearLoop, linearise_loop, sampled_loop, sampled_loops
+from flexctl.loop.linear import linearise_loop
+from flexctl.loop.linear_loop import LinearLoop, sampled_loop, sampled_loops
 from flexctl.verdict import sampling_rate
 from flexctl.verdict.broken_loop import break_loop
 from flexctl.verdict.margins import stability_margins

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.loop.linear import LinearLoop, sampled_loop
+from flexctl.loop.linear_loop import LinearLoop, sampled_loop
 from flexctl.verdict.broken_loop import BrokenLoop, break_loop
 from flexctl.verdict.disk_margin import disk_margin
 from flexctl.verdict.margins import stability_margins

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from flexctl.loop.linear import sampled_loop
+from flexctl.loop.linear_loop import sampled_loop
 from flexctl.verdict.margins import stability_margins
 
 T = 0.02

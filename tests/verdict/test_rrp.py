@@ -5,7 +5,8 @@ import pytest
 
 from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_loop
-from flexctl.loop.linear import linearise_loop, sampled_loop
+from flexctl.loop.linear import linearise_loop
+from flexctl.loop.linear_loop import sampled_loop
 from flexctl.model.lookup import load_design
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings

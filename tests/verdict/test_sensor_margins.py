@@ -14,7 +14,7 @@ from flexctl.control import design_controller
 from flexctl.errors import InputError
 from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.law_signals import LawSignals
-from flexctl.loop.linear import sampled_loop
+from flexctl.loop.linear_loop import sampled_loop
 from flexctl.model.record import BasisChoice
 from flexctl.search.tuning.free_numbers import read_free
 from flexctl.search.tuning.refusals import check_metrics

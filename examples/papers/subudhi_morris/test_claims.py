@@ -18,7 +18,9 @@ from examples.papers.subudhi_morris.arm import (
 )
 from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_around
-from flexctl.loop.linear import linearise_loop
+from flexctl.loop.linear import (
+    linearise_loop,
+)
 from flexctl.model.lookup import load_design
 
 HOLDS = {

@@ -26,7 +26,9 @@ from flexctl.beam.shapes import Shapes
 from flexctl.checks import Array
 from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_around
-from flexctl.loop.linear import linearise_loop
+from flexctl.loop.linear import (
+    linearise_loop,
+)
 from flexctl.plant.linearisation import linearise
 
 # Table 1 by number of elements, and its exact values, as printed (in Hz).

@@ -22,7 +22,9 @@ from flexctl.beam.matrices import assemble_matrices
 from flexctl.checks import Array
 from flexctl.control import Controller, controller_at, design_controller
 from flexctl.loop.closed_loop import close_around
-from flexctl.loop.linear import linearise_loop
+from flexctl.loop.linear import (
+    linearise_loop,
+)
 from flexctl.model.record import BasisChoice
 from flexctl.plant.plant import Plant, assemble_plant
 from flexctl.robustness.stiffness.driven_mass import DrivenMass, split_mass

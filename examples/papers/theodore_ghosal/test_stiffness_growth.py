@@ -9,7 +9,9 @@ from examples.papers.theodore_ghosal.stiffness_growth import stiffness_growth
 from flexctl.control import design_controller
 from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import close_around
-from flexctl.loop.linear import linearise_loop
+from flexctl.loop.linear import (
+    linearise_loop,
+)
 from flexctl.model.record import BasisChoice
 from flexctl.plant.linearisation import linearise
 from flexctl.robustness.stiffness.driven_mass import split_mass

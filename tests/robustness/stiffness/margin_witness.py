@@ -4,7 +4,8 @@ import numpy as np
 
 from flexctl.control import design_controller, design_on
 from flexctl.loop.closed_loop import close_around
-from flexctl.loop.linear import linearise_at, linearise_loop, sampled_loop
+from flexctl.loop.linear import linearise_at, linearise_loop
+from flexctl.loop.linear_loop import sampled_loop
 from tests.arms import wrong_plant
 
 

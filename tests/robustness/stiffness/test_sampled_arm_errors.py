@@ -7,7 +7,8 @@ import pytest
 
 from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_loop
-from flexctl.loop.linear import linearise_loop, sampled_loop
+from flexctl.loop.linear import linearise_loop
+from flexctl.loop.linear_loop import sampled_loop
 from flexctl.model.record import BasisChoice
 from flexctl.plant import STIFFNESS_ERROR
 from flexctl.robustness.stiffness.arm_errors import damping_errors

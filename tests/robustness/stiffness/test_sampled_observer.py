@@ -6,7 +6,8 @@ import pytest
 from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.equilibrium import find_loop_equilibrium
-from flexctl.loop.linear import linearise_at, linearise_loop, sampled_loop
+from flexctl.loop.linear import linearise_at, linearise_loop
+from flexctl.loop.linear_loop import sampled_loop
 from flexctl.model.record import BasisChoice
 from flexctl.plant import STIFFNESS_ERROR
 from flexctl.robustness.stiffness.margin import stiffness_margin
