@@ -23,7 +23,7 @@ class Reading:
 
     Its noise has the amplitude `density` [unit/sqrt(Hz)]. A sampled law gets that of `late` samples
     before, with noise of standard `deviation` [unit], rounded to a multiple of `resolution` [unit];
-    0: not rounded. It is taken `every` so many samples, at the first one too, and held. A
+    0: not rounded. It is taken once in `every` samples, at the first one too, and held. A
     continuous law gets it at once, and without noise.
     """
 

@@ -51,7 +51,7 @@ class LateReadings:
     late
         d (p,).
     every
-        At how many samples one is taken (p,): then at those numbered 0, `every`, 2 `every`, ...
+        Samples from one reading to the next (p,): it is taken at 0, `every`, 2 `every`, ...
     """
 
     names: tuple[str, ...]
@@ -142,7 +142,7 @@ class SampledObserver:
 
     @property
     def period(self) -> float:
-        """Length of the cycle [s]: that of a sample where each takes all readings."""
+        """Time [s] after which the gains repeat."""
         return self.readings.cycle * self.sample_time
 
     @property
@@ -302,9 +302,8 @@ def _after(first: _Map, then: _Map) -> _Map:
 
 
 def _predicted(P: Array, A: Array, C: Array, Q: Array, L: Array) -> Array:
-    """Covariance of the next sample after a correction by L, in a form that stays positive."""
-    own = np.eye(len(A)) - L @ C
-    corrected = own @ P
+    """Covariance (N, N) before the next sample, after a correction by L (N, p)."""
+    corrected = P - L @ C @ P
     return A @ ((corrected + corrected.T) / 2) @ A.T + Q
 
 

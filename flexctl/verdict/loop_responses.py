@@ -161,7 +161,8 @@ def frequency_response(
     Raises
     ------
     InputError
-        When it is neither, has no feedback, or a frequency is not allowed.
+        When it is neither, has no feedback, its readings are not all new at every sample, or a
+        frequency is not allowed.
     NoEquilibriumError
         When a closed loop has no equilibrium at its reference's end.
     ComputationError
@@ -185,6 +186,12 @@ def frequency_response(
         raise InputError(
             f"{controller.design.label}: method: expected one with feedback, whose loop has a "
             f"frequency response, got the open loop {controller.design.method!r}"
+        )
+    if controller.cycle > 1:
+        raise InputError(
+            f"{controller.design.label}: instruments: expected readings that are new at every "
+            f"sample, got some that repeat after {controller.cycle}, whose response to a sinusoid "
+            "contains several frequencies"
         )
     linear = linearise(loop, pose)
     assert isinstance(linear, LinearLoop)

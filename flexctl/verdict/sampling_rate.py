@@ -71,8 +71,8 @@ def why_no_sampling_rate(loop: ClosedLoop, final: LinearLoop) -> str | None:
         )
     if own_period:
         return (
-            f"instruments[{own_period[0]}] has a sample_time of its own, which would have to be a "
-            "multiple or a fraction of the law's period still"
+            "a law that is sampled at another rate would no longer fit the sample_time of "
+            f"instruments[{own_period[0]}]"
         )
     observer = controller.design.observer
     if observer and observer.gain is not None:

@@ -8,7 +8,7 @@ import scipy.linalg
 
 from flexctl.control import design_controller
 from flexctl.control.observer import disturbance
-from flexctl.errors import ComputationError
+from flexctl.errors import ComputationError, InputError
 from flexctl.loop.closed_loop import close_around, close_loop
 from flexctl.loop.equilibrium import find_loop_equilibrium
 from flexctl.loop.equilibrium_search import law_arguments
@@ -22,6 +22,7 @@ from flexctl.search.tuning.spectra import Spectrum, closed_matrix
 from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict.evaluation import evaluate
+from flexctl.verdict.loop_responses import frequency_response
 from flexctl.verdict.margins import stability_margins
 from flexctl.verdict.margins_at_sensors import sensor_margins
 from flexctl.verdict.stationary_noise import noise_levels
@@ -314,6 +315,8 @@ def test_what_needs_one_law_says_so(make):
     message = "the same at every sample, got one whose readings are not all new at each .* after 5"
     with pytest.raises(ComputationError, match=message):
         linearise(loop).to_control()
+    with pytest.raises(InputError, match="got some that repeat after 5, whose response"):
+        frequency_response(loop)
     told = " / ".join(loop.assumptions)
     assert "taken at every 5th sample" in told
     assert "gains that repeat after 5 samples" in told

@@ -160,6 +160,8 @@ def test_the_ledger_of_another_search_is_refused(tmp_path):
     )
     with pytest.raises(InputError, match=message):
         tune(ARM, DESIGN, {"gains.Gp": (5.0, 60.0)}, ledger=file, **how)
+    with pytest.raises(InputError, match=r"^ledger: expected str or Path or NoneType, got int$"):
+        tune(ARM, DESIGN, {"gains.Gv": (2.0, 12.0)}, ledger=3, **how)
     file.write_text("not a ledger, but long enough to be read as something else " * 40)
     with pytest.raises(InputError, match="expected a ledger of flexctl, got another file"):
         tune(ARM, DESIGN, {"gains.Gv": (2.0, 12.0)}, ledger=file, **how)
