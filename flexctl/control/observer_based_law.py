@@ -83,7 +83,7 @@ class ObservedStates:
     def names(self, plant: Plant) -> tuple[str, ...]:
         """Names of the states before the estimate."""
         read = self.observer.readings
-        late = [f"estimate of {read.names[i]} {ago(read.every[i], k)}" for i, k in read.waiting]
+        late = [f"estimate of {read.names[i]}, {ago(read.every[i], k)}" for i, k in read.waiting]
         held = [
             f"torque of {joint} {samples_ago(k + 1)}"
             for k in range(self.waiting)

@@ -85,7 +85,7 @@ class ReadingStates:
     def names(self) -> tuple[str, ...]:
         """Names of the states (n_b,)."""
         readings = self.of.readings
-        names = [f"{readings[i].name} {ago(readings[i].every, k)}" for i, k in self.waiting]
+        names = [f"{readings[i].name}, {ago(readings[i].every, k)}" for i, k in self.waiting]
         for one in self.of.differences:
             names.append(f"encoder of {one.place} before")
             if self._keeps_rate(one):

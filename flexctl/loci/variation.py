@@ -34,7 +34,7 @@ from flexctl.model import (
 )
 from flexctl.plant import Plant, assemble_plant, nonzero_numbers
 
-_OF_DELAY = ("loop.delay", "loop.sample_time")
+_OF_DELAY = (".delay", ".sample_time")  # of the loop or of an instrument
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +148,7 @@ def over_number(variation: Variation, between: tuple[float, float] | None = None
 
     @cache
     def most() -> int:
-        if between is None or variation.key not in _OF_DELAY:
+        if between is None or not variation.key.endswith(_OF_DELAY):
             return 0
         return max(len(_matrix(variation.close(value), 0.0)) for value in between)
 

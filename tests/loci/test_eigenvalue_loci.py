@@ -176,6 +176,28 @@ def test_a_delay_of_several_samples_is_followed(delays):
         assert_same(values, expected[expected.real > -2000], 1e-6)
 
 
+@pytest.mark.parametrize("period", [0.0, 0.012])
+def test_the_delay_of_an_instrument_is_followed(period):
+    table = flexctl.load_design("hub-pd").table() | {"name": "late"}
+    table["loop"] = {"sample_time": 0.004, "duration": 2.0}
+
+    def design(delay):
+        encoder = {"kind": "encoder", "sample_time": period, "delay": delay}
+        instruments = [encoder, {"kind": "difference", "time_constant": 0.01}]
+        return flexctl.Design.model_validate(table | {"instruments": instruments})
+
+    loci = flexctl.eigenvalue_loci(
+        HUB, design(0.0), over="instruments[1].delay", between=(0.0, 0.008), points=3,
+        truth_basis=BASIS,
+    )  # fmt: skip
+
+    for k, delay in enumerate((0.0, 0.004, 0.008)):
+        values = values_at(loci, k)
+        values = values[np.isfinite(values) & (values.real > -500)]
+        expected = poles(flexctl.design_controller(HUB, design(delay)), HUB)
+        assert_same(values, expected[expected.real > -500], 1e-6)
+
+
 def test_a_sampled_law_from_outside_is_followed_at_rest():
     lag = control.ss([[0.5]], [[0.01, 0.0]], [[1.0]], PD, 0.004)
     sampled = wrapped(lag)
