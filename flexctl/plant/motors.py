@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 
@@ -54,6 +55,17 @@ def limits_current(link: Link) -> bool:
     """Whether an amplifier limits the current of a voltage: by itself, or for `limits.torque`."""
     limit = link.limits.torque or (link.motor and link.motor.current_limit)
     return link.command == "voltage" and bool(limit)
+
+
+def without_command_limits(link: Link) -> Link:
+    """Return a link without limits that only its command has: equations do not depend on them."""
+    updates = dict[str, Any]()
+    if link.motor:
+        own = {"voltage_limit"} if limits_current(link) else {"voltage_limit", "current_limit"}
+        updates["motor"] = link.motor.model_copy(update=dict.fromkeys(own))
+    if not limits_current(link):
+        updates["limits"] = link.limits.model_copy(update={"torque": None})
+    return link.model_copy(update=updates)
 
 
 def _limited(link: Link, u: ca.SX, w: ca.SX) -> ca.SX:

@@ -26,6 +26,7 @@ from flexctl.plant.friction import JointFriction
 from flexctl.plant.functions import LIBRARIES, MATRICES, PlantFunctions, share_functions
 from flexctl.plant.lagrange import Lagrange
 from flexctl.plant.library_cache import record_digest, source_digest
+from flexctl.plant.motors import without_command_limits
 from flexctl.plant.parameters import (
     STIFFNESS_ERROR,
     Numbers,
@@ -273,9 +274,13 @@ class Plant(Summary):
         errors = own.stiffness_error.values()
         wrong = f" errors {tuple(errors)}" if any(errors) else ""
         bodies = record_digest(
-            [(k, b.planes, b.mixes) for b, k in zip(self.bodies, links, strict=True)]
+            [
+                (without_command_limits(link), body.planes, body.mixes)
+                for body, link in zip(self.bodies, links, strict=True)
+            ]
         )
-        arm = own.arm.model_dump_json(exclude=_WORDS)
+        in_arm = tuple(map(without_command_limits, own.arm.links))
+        arm = own.arm.model_copy(update={"links": in_arm}).model_dump_json(exclude=_WORDS)
         without = "" if self.friction or not self.arm.has_friction else " without friction"
         return (
             f"{source_digest()} {self.engine} {arm} {self.basis!r} {bodies}{wrong}{free}{without}"

@@ -7,7 +7,7 @@ from flexctl.errors import InputError
 from flexctl.model import Arm
 from flexctl.model.refusals import build
 from flexctl.plant.linearisation import linearise
-from tests.arms import make_arm, plant_of, spatial, two_link, with_motors
+from tests.arms import make_arm, plant_of, rigid_link, spatial, two_link, with_motors
 
 pytestmark = pytest.mark.usefixtures("no_compiler")
 
@@ -203,3 +203,15 @@ def test_a_motor_without_a_command_takes_torques():
     np.testing.assert_array_equal(plant.B, [[1.0]])
     assert arm.links[0].command_limit == pytest.approx(2.0, rel=1e-15)
     np.testing.assert_array_equal(plant.torque(np.ones(1), np.array([3.0])), [3.0])
+
+
+def test_limits_of_commands_are_no_part_of_the_equations():
+    def content(torque, **motor):
+        own = {"torque": torque}
+        return plant_of(with_motors(rigid_link(), VOLTS | motor, limits=[own])).content
+
+    amperes = {"command": "current", "current_limit": 3.0}
+    assert content(5.0, **amperes) == content(6.0, **amperes | {"current_limit": 4.0})
+    assert content(5.0, voltage_limit=24.0) == content(5.0, voltage_limit=12.0)
+    assert content(5.0) != content(6.0)  # the amplifier's: part of the arm
+    assert content(5.0, current_limit=3.0) != content(5.0, current_limit=4.0)

@@ -329,7 +329,104 @@ def test_derivatives_of_runs_agree_with_differences(metric):
         assert slope == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=2e-2, abs=1e-4)
 
 
+@pytest.mark.parametrize("observer", [None, {"noise": {"torque": 0.01, "tip": 0.01}}])
+@pytest.mark.parametrize(
+    "metric",
+    ["effort.peak", "residual.tip_error_max", "tracking.tip_error_rms", "tracking.joint_error_max"],
+)
+def test_derivatives_of_runs_do_not_see_the_steps_of_torques_and_readings(metric, observer):
+    table = load_design("hub-pd").table() | {"name": "rounded"}
+    table["loop"] = {"sample_time": 0.004, "duration": 2.0, "torque_resolution": 0.02}
+    rate = {"kind": "difference", "time_constant": 0.01}
+    table["instruments"] = [{"kind": "encoder", "resolution": 1e-4, "noise": 1e-6}, rate]
+    if observer:
+        table |= {"observer": observer, "instruments": table["instruments"][:1]}
+    problem = read_problem(
+        load_model(ARM), Design.model_validate(table), ["gains"], minimise=metric, subject_to=[]
+    )
+    u, h = problem.free.start, 1e-3
+    pieces = problem.at(u)
+
+    for i, step in enumerate(h * np.eye(len(u))):
+        ends = [problem.at(u + sign * step, slopes=False).objective for sign in (1, -1)]
+        slope = pieces.gradients[pieces.values.argmax(), i]
+        assert slope == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=2e-2, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("model", "design", "limits"),
+    [
+        ("vertical-2r", "vertical-2r-pd", (15.0, 5.0)),
+        ("vertical-2r", "vertical-2r-lqg", (15.0, 5.0)),
+    ],
+)
+def test_what_a_law_demands_beyond_torque_limits_is_what_it_asks_for_without_them(
+    model, design, limits
+):
+    arm = apply_settings(
+        load_model(model), [f"link{j + 1}.limits.torque={x}" for j, x in enumerate(limits)]
+    )
+    free, own = ["gains.Gp"], {"minimise": "effort.energy", "subject_to": ["effort.peak<=limits"]}
+    if design.endswith("lqg"):
+        free = ["observer.noise.torque"]
+    problem = read_problem(arm, load_design(design), free, **own)
+    here = problem.point(problem.free.start, slopes=False)
+    demanded = here.demanded(0)
+    wide = apply_settings(arm, [f"link{j + 1}.limits.torque=1000" for j in (0, 1)])
+    other = evaluate(close_loop(design_controller(wide, load_design(design)), wide)).trajectory
+
+    assert np.abs(here.run(0).tau).max(axis=1) == pytest.approx(limits, rel=1e-9)
+    assert other is not None
+    np.testing.assert_allclose(
+        np.abs(demanded.tau).max(axis=1), np.abs(other.tau).max(axis=1), rtol=1e-5
+    )
+    peaks = np.abs(demanded.tau).max(axis=1) / np.array(limits) - 1
+    assert problem.at(problem.free.start).violation == pytest.approx(peaks.max(), rel=1e-6)
+
+
 # Closed forms
+
+
+@pytest.mark.parametrize("steps", [0.0, 0.1])
+def test_a_start_at_its_torque_limits_is_led_away_from_them(steps):
+    # A step of 1 rad asks for a torque Gp: of the gains below the limit, the fastest loop is that
+    # of critical damping with the largest. Rounded torques keep the limit where they do not round
+    # up to it.
+    limit, J = 4.96, 0.5
+    loop = {"duration": 2.0, "sample_time": 0.002, "torque_resolution": steps}
+    found = tune(
+        rigid_link(inertia=J, torque=limit),
+        rigid_pd(Gp=20.0, Gv=3.0, kind="setpoint", loop=loop),
+        ["gains"],
+        minimise="stability.spectral_abscissa",
+        subject_to=["effort.peak<=limits"],
+        starts=1,
+        evaluations=60,
+        jobs=1,
+    )
+    Gp = found.values["gains.Gp"][1]
+
+    assert found.feasible
+    assert Gp == pytest.approx(limit - steps / 2, rel=1e-3)
+    assert found.objective_after == pytest.approx(-np.sqrt(Gp / J), rel=2e-2)
+
+
+def test_a_limit_that_rounded_torques_exceed_is_kept_by_more():
+    loop = {"duration": 2.0, "sample_time": 0.002, "torque_resolution": 0.1}
+    found = tune(
+        rigid_link(inertia=0.5),
+        rigid_pd(Gp=20.0, Gv=3.0, kind="setpoint", loop=loop),
+        ["gains"],
+        minimise="stability.spectral_abscissa",
+        subject_to=["effort.peak<=4.96"],
+        starts=1,
+        evaluations=60,
+        jobs=1,
+    )
+
+    assert found.feasible
+    assert found.values["gains.Gp"][1] < 4.95  # 4.96 were rounded to 5
+    assert found.values["gains.Gp"][1] > 4.85
 
 
 def test_the_best_damping_of_a_rigid_joint_is_the_critical_one():

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+
+import casadi as ca
 
 from flexctl.checks import Array
+from flexctl.control import Recipe
 from flexctl.errors import ComputationError, DesignError, FlexctlError
 from flexctl.loop import LADDER, ClosedLoop, close_around
+from flexctl.model import Arm, Link
 from flexctl.robustness import with_free_stiffness
 from flexctl.search.study import Study
 from flexctl.simulation import compile_verdict
+
+_FAR = 1e6  # times a limit of torque: no run that ends reaches it
+_FINE = 1e-7  # of the steps of torques and readings: differences of runs do not see them
 
 
 class LostError(FlexctlError):
@@ -22,6 +30,68 @@ def loop_at(base: ClosedLoop, values: Mapping[str, Array]) -> ClosedLoop:
         return base.at(values)
     except (DesignError, ComputationError) as error:
         raise LostError(str(error)) from error
+
+
+def with_far_limits(loop: ClosedLoop) -> ClosedLoop:
+    """Return a loop, by the same functions, with limits of torques that no run reaches.
+
+    What an amplifier limits under a voltage is part of the arm and stays.
+    """
+    controller = loop.controller
+    return replace(
+        loop,
+        controller=replace(
+            controller,
+            plant=replace(controller.plant, arm=_with_far_limits(controller.plant.arm)),
+            recipe=_scaled(controller.recipe, "limit", _FAR),
+            torque_limit=_FAR * controller.torque_limit,
+        ),
+        truth=replace(loop.truth, arm=_with_far_limits(loop.truth.arm)),
+    )
+
+
+def with_fine_steps(loop: ClosedLoop) -> ClosedLoop:
+    """Return a loop, by the same functions, whose torques and readings are hardly rounded.
+
+    Its gains and its observer are those of the loop.
+    """
+    controller = loop.controller
+    own = controller.design.loop
+    finer = own.model_copy(update={"torque_resolution": _FINE * own.torque_resolution})
+    recipe = _scaled(controller.recipe, "steps", _FINE)
+    return replace(
+        loop,
+        controller=replace(
+            controller,
+            design=controller.design.model_copy(update={"loop": finer}),
+            recipe=_scaled(recipe, "torque_step", _FINE),
+        ),
+    )
+
+
+def _scaled(law: ca.Function | Recipe, name: str, factor: float) -> ca.Function | Recipe:
+    """Return a law of which the number of a name, if it has it, is multiplied by a factor."""
+    if not isinstance(law, Recipe) or name not in law.numbers:
+        return law
+    return replace(law, numbers={**law.numbers, name: factor * law.numbers[name]})
+
+
+def _with_far_limits(arm: Arm) -> Arm:
+    return arm.model_copy(update={"links": tuple(map(_far, arm.links))})
+
+
+def _far(link: Link) -> Link:
+    if link.command == "voltage" and link.motor:
+        most = {"voltage_limit": _times_far(link.motor.voltage_limit)}
+        return link.model_copy(update={"motor": link.motor.model_copy(update=most)})
+    limits = link.limits.model_copy(update={"torque": _times_far(link.limits.torque)})
+    most = {"current_limit": _times_far(link.motor.current_limit)} if link.motor else {}
+    motor = link.motor and link.motor.model_copy(update=most)
+    return link.model_copy(update={"limits": limits, "motor": motor})
+
+
+def _times_far(limit: float | None) -> float | None:
+    return None if limit is None else _FAR * limit
 
 
 class ArmLoops:

@@ -12,8 +12,14 @@ from flexctl.checks import Array
 from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.loop import ClosedLoop, LinearLoop
 from flexctl.search.tuning.goals import Goals
-from flexctl.search.tuning.loops_of_arms import LostError, arm_loops, loop_at
-from flexctl.search.tuning.requirements import SETTLING, Requirement, entries, sign
+from flexctl.search.tuning.loops_of_arms import (
+    LostError,
+    arm_loops,
+    loop_at,
+    with_far_limits,
+    with_fine_steps,
+)
+from flexctl.search.tuning.requirements import PEAK, SETTLING, Requirement, entries, sign
 from flexctl.search.tuning.runs import PEAKED, Peaks
 from flexctl.search.tuning.spectra import (
     Case,
@@ -39,6 +45,7 @@ from flexctl.verdict import (
 STEP = 2e-5  # of the scales, over which matrices and runs are compared
 _TOLERANCE = Tolerance.of(1e-7)  # of runs: derivatives are then accurate to 1e-3
 _BEST = 1e6  # of the objective's scale: more is no better
+_NEAR = 1e-6  # of a torque limit, within which a torque may be limited: steps round it down
 _NO_LIMIT = -1.0  # of what nothing limits
 
 RunFailed = (ComputationError, DesignError, InputError, ArithmeticError, ValueError)
@@ -54,6 +61,7 @@ class Point:
     _loops: dict[tuple[int, float], ClosedLoop] = field(default_factory=dict)
     _linear: dict[Case, LinearLoop] = field(default_factory=dict)
     _runs: dict[int, Trajectory] = field(default_factory=dict)
+    _demanded: dict[int, Trajectory] = field(default_factory=dict)
     _metrics: dict[int, dict[str, Metric]] = field(default_factory=dict)
     _near: list[tuple[Point, float]] = field(default_factory=list)
     _beside: Point | None = None
@@ -138,19 +146,39 @@ class Point:
         return [(there.matrices[case].A - here) / step for there, step in self.neighbours]
 
     def run(self, arm: int) -> Trajectory:
-        """Run the loop of an arm."""
+        """Run the loop of an arm, with torques and readings that are hardly rounded.
+
+        A rounded run has steps where this one has slopes; a verdict is of the rounded one.
+        """
         if arm not in self._runs:
-            loop = self.loop(arm)
-            try:
-                self._runs[arm] = simulate(
-                    loop,
-                    times=run_times(loop),
-                    tolerance=_TOLERANCE,
-                    integrator=self._integrator(arm),
-                )
-            except RunFailed as error:
-                raise LostError(str(error)) from error
+            self._runs[arm] = self._simulated(arm, self.loop(arm))
         return self._runs[arm]
+
+    def demanded(self, arm: int) -> Trajectory:
+        """Run of an arm whose torques are all that its law asks for, beyond their limits.
+
+        Until a torque reaches its limit it is the arm's own run, so that the law keeps the limits
+        in the one if and only if it does in the other; at a limit it has slopes, which the torques
+        of the own run have not. Where it ends early it is the own run.
+        """
+        own, loop = self.run(arm), self.loop(arm)
+        if (np.abs(own.tau).max(axis=1) < (1 - _NEAR) * loop.torque_limit).all():
+            return own
+        if arm not in self._demanded:
+            try:
+                self._demanded[arm] = self._simulated(arm, with_far_limits(loop))
+            except LostError:
+                self._demanded[arm] = own
+        return self._demanded[arm]
+
+    def _simulated(self, arm: int, loop: ClosedLoop) -> Trajectory:
+        loop, integrator = with_fine_steps(loop), self._integrator(arm)
+        try:
+            return simulate(
+                loop, times=run_times(loop), tolerance=_TOLERANCE, integrator=integrator
+            )
+        except RunFailed as error:
+            raise LostError(str(error)) from error
 
     def _integrator(self, arm: int) -> str:
         """Return that of the point beside which this one is: differences are then smooth."""
@@ -225,7 +253,7 @@ class Point:
         for k, one in enumerate(self.problem.requirements):
             for arm in () if self.problem.by_eigenvalues(one) else self.arms(nominal=one.nominal):
                 part = self._limit(one, arm)
-                values.append(part[0])
+                values.append(part[0] + self.problem.reserves.get(k, 0.0))
                 slopes.append(part[1])
                 owners += [k] * len(part[0])
         for arm in self.problem.runs_on:
@@ -277,8 +305,9 @@ class Point:
         """Peaks of the torques relative to their limits, and the share of time at them."""
 
         def excess(at: Point) -> Array:
-            run, loop = at.run(arm), at.loop(arm)
-            shares = np.abs(run.tau).max(axis=1) / loop.torque_limit
+            run, loop = at.demanded(arm), at.loop(arm)
+            rounding = loop.controller.design.loop.torque_resolution / 2
+            shares = (np.abs(run.tau).max(axis=1) + rounding) / loop.torque_limit
             shares = np.maximum(shares, np.abs(run.torque).max(axis=1) / loop.truth.torque_limit)
             peak = shares - 1 + 1e-9
             return peak + run.saturated / run.t[-1]
@@ -286,7 +315,8 @@ class Point:
         return self._differences(excess)
 
     def _peaks(self, arm: int, peaks: Peaks, scale: float) -> tuple[Array, Array]:
-        signals = peaks.signals(self.loop(arm), self.run(arm))
+        run = Point.demanded if peaks.key == PEAK else Point.run
+        signals = peaks.signals(self.loop(arm), run(self, arm))
         places = peaks.find(signals)
         if not places:
             return np.array([_NO_LIMIT]), np.zeros((1, len(self.neighbours)))
@@ -294,7 +324,7 @@ class Point:
         here = signals[rows, columns]
         slopes = []
         for there, step in self.neighbours:
-            moved = peaks.signals(there.loop(arm), there.run(arm))
+            moved = peaks.signals(there.loop(arm), run(there, arm))
             slopes.append((moved[rows, columns] - here) / step)
         return here / scale, np.array(slopes).reshape(-1, len(here)).T / scale
 

@@ -34,7 +34,7 @@ from flexctl.search.tuning.verification import (
     with_cases,
     worst_metrics,
 )
-from flexctl.verdict import Evaluation, compare
+from flexctl.verdict import OF_RUNS, Evaluation, compare
 
 _ROUNDS = 6
 _KEPT = 1e-9  # violation, relative to the limit, that is none
@@ -42,6 +42,7 @@ _RELIEFS = 4  # limits that are given up, one at a time
 _RELIEF = 40  # evaluations of each
 _WORSE = 1e-3  # of the objective's scale, by which an arm that is not watched does worse
 _Key = tuple[tuple[str, float], ...]  # numbers of an arm
+_ROUGH = 0.05  # violation in a verdict's run that a reserve may make good
 _NEW_ARMS = 2  # that are watched after a round
 
 
@@ -164,6 +165,8 @@ class Rounds:
             self.candidates.append(found.u)
             judged = self._judge(found.u, self.arms)
             news = self._learn(judged)
+            if found.violation <= 0 < judged.violation:
+                news |= self._keep_reserves(judged)
             if judged.violation <= _KEPT and not news:
                 news = self._learn_from_others(judged, unseen, self.seed + turn + 1)
             if not news:
@@ -262,6 +265,20 @@ class Rounds:
         if worst_arm.objective > reached + _WORSE * self.problem.scale:
             self._watch(worst_arm.arm)
         return self.problem != before
+
+    def _keep_reserves(self, judged: _Judged) -> bool:
+        """Keep limits of runs by more where the search kept them and the verdict did not quite.
+
+        Its runs are hardly rounded, and less accurate. Returns whether any reserve is new.
+        """
+        reserves = dict(self.problem.reserves)
+        for k, one in enumerate(self.problem.requirements):
+            beyond = max(arm.violations[k] for arm in judged.counted)
+            if one.key.startswith(OF_RUNS) and _KEPT < beyond <= _ROUGH:
+                reserves[k] = reserves.get(k, 0.0) + 2 * beyond
+        new = reserves != self.problem.reserves
+        self.problem = replace(self.problem, reserves=reserves)
+        return new
 
     def _learn_from_others(self, judged: _Judged, unseen: int, seed: int) -> bool:
         """Verify a place on arms that were not seen, and watch those on which limits are lost.
