@@ -46,6 +46,7 @@ from flexctl.loop.linear import (
     motion_poses,
     path_rests,
     rests_of_cycle,
+    slopes_at_rest,
 )
 from flexctl.loop.linear_loop import (
     VANISHED,
@@ -114,6 +115,7 @@ __all__ = [
     "sampled_loops",
     "schedule",
     "set_integrals",
+    "slopes_at_rest",
     "spectral_abscissa",
     "state_within",
     "too_weak",

@@ -29,6 +29,7 @@ from flexctl.loop.equilibrium_search import (
     load_homotopy,
     newton_solution,
     pseudo_transient,
+    solution_nearby,
 )
 from flexctl.plant import find_equilibrium
 from flexctl.records import Summary
@@ -151,16 +152,19 @@ def follow_equilibrium(
     rest: Equilibrium,
     second_loop_weight: float,
     start: tuple[Array, Array],
+    slopes: Array | None = None,
 ) -> Equilibrium | None:
     """Find the equilibrium next to q (n,), z (n_z,) of a loop that differs slightly from another.
 
-    `rest` is that of the other loop, with the same reference; None if there is none next to it.
+    `rest` is that of the other loop, with the same reference, and `slopes` those of
+    `slopes_at_rest`, if they are known; None if there is none next to it.
     """
     if not _holds(loop.controller, rest.desired, second_loop_weight):
         return find_loop_equilibrium(loop, rest.desired, second_loop_weight)
     balance = ForceBalance(loop=loop, joints=rest.desired, second_loop_weight=second_loop_weight)
     begin, n = np.concatenate(start), len(rest.q)
-    X = newton_solution(balance, begin, np.zeros_like(begin))
+    X = None if slopes is None else solution_nearby(balance, begin, slopes)
+    X = newton_solution(balance, begin, np.zeros_like(begin)) if X is None else X
     return None if X is None else replace(rest, q=X[:n], z=X[n:], tau=balance.torque(X)[0])
 
 

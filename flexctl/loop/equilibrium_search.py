@@ -2,12 +2,12 @@
 
 The law at rest and its Jacobians, of which the search and the linear model are made.
 
-Sources: [Deuflhard04], [KelleyKeyes98].
+Sources: [Broyden65], [Deuflhard04], [KelleyKeyes98].
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,9 @@ _LEAP = 0.2  # rad or m that a coordinate may move in one step
 _LEFT = 0.25  # of a step that may remain after it, slopes unchanged
 _CLOSE = 1e-4  # relative step after which slopes are kept: the next ones shrink by about as much
 _FOUND = 1e-13  # relative step of Newton's method at convergence
+_STAGNANT = 1e-11  # relative step below which steps with approximate slopes may stagnate
+_NEAR_SINGULAR = 1e-5  # relative step that round-off may make where slopes are nearly singular
+_ROUNDINGS = 100  # of X, as forces and rates add up; 4 to 30 are seen
 _ROUND_OFF = 1e-8  # relative step below which it may stagnate
 _SINGULAR = 1e-14  # reciprocal condition below which a direction is neutral
 _CONSISTENT = 1e-7  # relative: largest residual of the forces in a neutral direction
@@ -57,6 +60,10 @@ def law_jacobians(
 def measurement_jacobian(loop: ClosedLoop, q: Array) -> Array:
     """Return the derivative of the measured [q; v] by [q; v] of the truth at rest, (2n, 2N)."""
     return loop.measurement.derivative(q)
+
+
+Slopes = tuple[Array, Array, Array, Array]
+"""Of a law at rest, by the truth's q and by z: (m, n), (m, n_z), (n_z, n), (n_z, n_z)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,26 +120,31 @@ class ForceBalance:
 
     def slopes(self, X: Array) -> Array:
         """Return the derivative of `left` by X, (n + n_z, n + n_z)."""
-        truth, q = self.loop.truth, X[: self.loop.truth.n]
-        K, L, E, F = self._law_slopes(X)
+        truth, weight = self.loop.truth, self.second_loop_weight
+        q, z = X[: truth.n], X[truth.n :]
         seen = measurement_jacobian(self.loop, q)[:, : truth.n]
-        by_q = truth.tangent_stiffness(q) - truth.B @ (K @ seen)
-        n = truth.n
-        slopes = np.empty((len(X), len(X)))
-        slopes[:n, :n], slopes[:n, n:] = by_q, -truth.B @ L
-        slopes[n:, :n], slopes[n:, n:] = E @ seen, F
+        laws = list[Slopes]()
+        for at in self.states(X) if self.loop.controller.cycle > 1 else [z]:
+            K, L, E, F = law_jacobians(self.loop, q, at, self.joints, weight)
+            laws.append((K @ seen, L, E @ seen, F))
+        return self.assembled(truth.tangent_stiffness(q), laws)
+
+    def assembled(self, stiffness: Array, laws: Sequence[Slopes]) -> Array:
+        """Return `slopes` of the arm's stiffness (n, n) and those of the law at each sample."""
+        truth, n = self.loop.truth, self.loop.truth.n
+        K, L, E, F = laws[0] if len(laws) == 1 else self._of_cycle(laws)
+        size = n + len(F)
+        slopes = np.empty((size, size))
+        slopes[:n, :n], slopes[:n, n:] = stiffness - truth.B @ K, -truth.B @ L
+        slopes[n:, :n], slopes[n:, n:] = E, F
         return slopes
 
-    def _law_slopes(self, X: Array) -> tuple[Array, Array, Array, Array]:
-        """Differentiate `torque` by the measured state and by z; as `law_jacobians`."""
-        q, weight = X[: self.loop.truth.n], self.second_loop_weight
-        if self.loop.controller.cycle == 1:
-            return law_jacobians(self.loop, q, X[len(q) :], self.joints, weight)
-        n_z, seen = len(X) - len(q), 2 * len(self.loop.controller.measured)
-        by_z, by_q = np.eye(n_z), np.zeros((n_z, seen))  # of z at a sample
+    def _of_cycle(self, laws: Sequence[Slopes]) -> Slopes:
+        """Slopes of the mean torque, and of the change of z over a cycle per time."""
+        n_z, n = laws[0][2].shape
+        by_z, by_q = np.eye(n_z), np.zeros((n_z, n))  # of z at a sample
         K, L = list[Array](), list[Array]()
-        for z in self.states(X):
-            by_y, own, driven, rates = law_jacobians(self.loop, q, z, self.joints, weight)
+        for by_y, own, driven, rates in laws:
             K.append(by_y + own @ by_q)
             L.append(own @ by_z)
             step = np.eye(n_z) + self._T * rates
@@ -158,7 +170,7 @@ def newton_solution(balance: ForceBalance, X: Array, load: Array) -> Array | Non
     of the residual: the iteration cannot jump to another equilibrium than the next.
     """
     before, n, solve = np.inf, balance.loop.truth.n, _nothing
-    left = balance.left(X) - load
+    left, slopes = balance.left(X) - load, np.zeros((len(X), len(X)))
     for _ in range(_MOST_STEPS):
         if not left.any():
             return X  # the reference itself, which may be neutral without gravity
@@ -172,14 +184,44 @@ def newton_solution(balance: ForceBalance, X: Array, load: Array) -> Array | Non
             return None
         size = float((np.abs(step) / (1 + np.abs(X))).max())
         if size > _CONTRACTS * before:
-            return X if size <= _ROUND_OFF else None
+            return X if size <= _ROUND_OFF or _is_round_off(left, slopes, X, size) else None
         ahead = X + step
         left = balance.left(ahead) - load
         if size <= _FOUND:
             return ahead
         if size > _ROUND_OFF and not _shrinks(solve(-left), step):
-            return None
+            return ahead if _is_round_off(left, slopes, ahead, size) else None
         X, before = ahead, size
+    return None
+
+
+def solution_nearby(balance: ForceBalance, X: Array, slopes: Array) -> Array | None:
+    """Solve left(X) = 0 by Broyden's method from slopes (n + n_z, n + n_z) of a place nearby.
+
+    For laws whose slopes take long. The first step leaves at most a quarter of itself, and every
+    other half, so that the solution is that next to X; None where one does not.
+    Source: [Broyden65].
+    """
+    before, n, slopes = np.inf, balance.loop.truth.n, slopes.copy()
+    left = balance.left(X)
+    for k in range(_MOST_STEPS):
+        if not left.any():
+            return X
+        usable = np.isfinite(left).all() and np.isfinite(slopes).all()
+        step = _Solver(slopes)(-left) if usable else None
+        if step is None or not np.isfinite(step).all() or np.abs(step[:n]).max() > _LEAP:
+            return None
+        scale = 1 + np.abs(X)
+        size = float((np.abs(step) / scale).max())
+        if size > (_CONTRACTS if k > 1 else _LEFT) * before:
+            exact = size <= _STAGNANT or _is_round_off(left, slopes, X, size)
+            return X if exact else None
+        X, before = X + step, size
+        left = balance.left(X)
+        if size <= _FOUND:
+            return X
+        along = step / scale**2
+        slopes += np.outer(left, along / (along @ step))
     return None
 
 
@@ -191,6 +233,16 @@ def _nothing(_b: Array) -> Array | None:
 def _shrinks(rest: Array | None, step: Array) -> bool:
     """Whether the next step with the same slopes is sufficiently smaller."""
     return rest is not None and bool(np.linalg.norm(rest) <= _LEFT * np.linalg.norm(step))
+
+
+def _is_round_off(left: Array, slopes: Array, X: Array, size: float) -> bool:
+    """Whether what is left is no more than what the rounding of X makes of it.
+
+    Next to a singular loop, at a limit of stability, round-off leaves steps of a relative `size`
+    that do not shrink.
+    """
+    least = np.finfo(float).eps * (np.abs(slopes) @ np.abs(X))
+    return size <= _NEAR_SINGULAR and bool((np.abs(left) <= _ROUNDINGS * least).all())
 
 
 class _Solver:

@@ -144,6 +144,18 @@ def rests_of_cycle(
     return [replace(rest, z=z) for z in balance.states(np.concatenate([rest.q, rest.z]))]
 
 
+def slopes_at_rest(loop: ClosedLoop, linear: LinearLoop) -> Array:
+    """Return `ForceBalance.slopes` (n + n_z, n + n_z) at the rest of a linear loop."""
+    assert linear.rest is not None
+    n = loop.truth.n
+    laws = [
+        (one.feedback[:, :n], one.integral_gain, one.E[:, :n], one.F)
+        for one in linear.samples or (linear,)
+    ]
+    balance = ForceBalance(loop=loop, joints=linear.rest.desired, second_loop_weight=0.0)
+    return balance.assembled(linear.plant.K, laws)
+
+
 def _with_drives_held(loop: ClosedLoop, rest: Equilibrium, plant: LinearPlant) -> LinearLoop:
     """Linear model of an arm whose driven coordinates are prescribed: the others, and no law."""
     free = list(passive_rows(loop.truth.n, loop.truth.drives))

@@ -18,9 +18,16 @@ from flexctl.loop.equilibrium import (
     follow_equilibrium,
     set_integrals,
 )
-from flexctl.loop.equilibrium_search import _shrinks, _Solver, newton_solution, pseudo_transient
+from flexctl.loop.equilibrium_search import (
+    ForceBalance,
+    _shrinks,
+    _Solver,
+    newton_solution,
+    pseudo_transient,
+    solution_nearby,
+)
 from flexctl.loop.final_equilibrium import describe_equilibrium, why_not_held
-from flexctl.loop.linear import linearise_loop
+from flexctl.loop.linear import linearise_loop, slopes_at_rest
 from flexctl.loop.setup import Setup
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
@@ -107,6 +114,38 @@ def test_a_step_that_no_longer_shrinks_has_arrived_if_it_is_round_off(noise, arr
     found = newton_solution(balance, np.array([0.9]), np.zeros(1))
     assert (found is not None) == arrives
     assert found is None or found[0] == pytest.approx(1.0, abs=3 * noise)
+
+
+@pytest.mark.parametrize(("roundings", "arrives"), [(10.0, True), (1e5, False)])
+def test_next_to_a_singular_loop_what_rounding_leaves_has_arrived(roundings, arrives):
+    # a direction 1e-7 as stiff as the other: round-off moves the solution along it by 1e-7
+    J, at, sign = np.array([[1.0, 1.0], [1.0, 1.0 + 1e-7]]), np.array([1.0, 2.0]), [1.0, -1.0] * 50
+    noise = iter(
+        roundings * np.finfo(float).eps * (J @ at) * one for one in np.array(sign)[:, None]
+    )
+
+    def left(X):
+        return J @ (X - at) + next(noise) * [1.0, -1.0]
+
+    balance, start = Forces(left, lambda _X: J, n=2), at * 1.0001
+    found = newton_solution(balance, start, np.zeros(2))
+    assert (found is not None) == arrives
+    assert found is None or found == pytest.approx(at, abs=1e-4)
+    again = solution_nearby(balance, start, J)
+    assert (again is not None) == arrives
+
+
+def test_slopes_of_a_place_nearby_lead_to_the_same_rest(make):
+    known = find_loop_equilibrium(rigid_loop(make), np.array([UP]), 0.0)
+    slopes = slopes_at_rest(rigid_loop(make), linearise_loop(rigid_loop(make), known.desired, 0.0))
+    other, start = rigid_loop(make, 1.01), (known.q, known.z)
+    found = follow_equilibrium(other, known, 0.0, start, slopes)
+    np.testing.assert_allclose(found.q, balanced(1.01)[0], rtol=1e-11)
+    balance = ForceBalance(loop=other, joints=known.desired, second_loop_weight=0.0)
+    wrong = 30 * slopes  # steps that hardly shrink what is left: the other method's turn
+    assert solution_nearby(balance, np.concatenate(start), wrong) is None
+    found = follow_equilibrium(other, known, 0.0, start, wrong)
+    np.testing.assert_allclose(found.q, balanced(1.01)[0], rtol=1e-11)
 
 
 @pytest.mark.parametrize("begin", [1e-3, -1e-3])

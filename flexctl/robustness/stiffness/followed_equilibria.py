@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 
 import numpy as np
 import scipy.optimize
@@ -31,6 +32,7 @@ from flexctl.loop import (
     holding_torque,
     linearise_at,
     name_modes,
+    slopes_at_rest,
 )
 from flexctl.plant import STIFFNESS_ERROR
 from flexctl.robustness.lft import axis_tolerance
@@ -42,6 +44,7 @@ LEAST = -0.999  # lowest relative error of a stiffness in the continuation
 _FIRST = 1e-2  # first step of the error
 _LONGEST = 0.5  # longest step, in units of 1 + |error|
 _LOCATED = 1e-7  # accuracy of an end, relative to the error or to 0.01
+_INWARD = 0.02  # of a bracket
 _TURNED = 0.15  # largest relative change of an eigenvalue in a step
 _SLOW = 1e-2  # of the median size of eigenvalues: slower ones may change as much as these
 _DAMPED = 0.02  # largest change of a damping ratio in a step
@@ -56,7 +59,8 @@ class Followed:
 
     `matrix` (N, N) and its eigenvalues `values` (N,) [1/s] are those over the `period` [s] of a
     sampled loop; that is None for a continuous one. Of a law that repeats after several samples
-    they do not tell the rates [1/s], which are those of the loop `of` it.
+    they do not tell the rates [1/s], which are those of the loop `of` it. `slopes` (n + n_z, n +
+    n_z) are those of forces and rates at rest; None where no error moves it.
     """
 
     error: float
@@ -65,6 +69,7 @@ class Followed:
     values: ComplexArray
     period: float | None
     of: LinearLoop | None = None
+    slopes: Array | None = None
 
     @cached_property
     def rates(self) -> ComplexArray:
@@ -105,11 +110,25 @@ class Followed:
         return complex(self.rates[self.rates.real.argmax()])
 
     @property
+    def moving(self) -> ComplexArray:
+        """Eigenvalues (N,) [1/s], or multipliers over one sample, by which steps are judged.
+
+        Of a law that repeats the sizes of its multipliers: over a cycle these turn so often that
+        one cannot be told from another.
+        """
+        return self.values if self.of is None else np.abs(self.values).astype(complex)
+
+    @property
     def depth(self) -> Array:
-        """Damping of the eigenvalues (N,) [-]: -Re lambda/|lambda|, or 1 - |z| of one sample."""
+        """Damping of `moving` (N,) [-]: -Re lambda/|lambda|, or 1 - |z| of one sample."""
         if self.period is not None:
-            return 1 - np.abs(self.values)
-        return -self.values.real / np.maximum(np.abs(self.values), np.finfo(float).tiny)
+            return 1 - np.abs(self.moving)
+        return -self.moving.real / np.maximum(np.abs(self.moving), np.finfo(float).tiny)
+
+    @property
+    def growth(self) -> float:
+        """Largest real part of the eigenvalues [1/s]."""
+        return float(self._logarithms.real.max(initial=-np.inf))
 
     def name(self, names: ModeNames, value: complex) -> str:
         """Name of the motion with the largest participation in an eigenvalue [1/s]."""
@@ -133,6 +152,14 @@ class ErrorFamily:
     highest: float = FARTHEST
     adjusted: Callable[[LinearLoop, float], LinearLoop] | None = None
 
+    def up_to(self, size: float) -> ErrorFamily:
+        """Return the family over no larger errors than a size."""
+        if size >= max(self.highest, -self.lowest):
+            return self
+        family = replace(self, lowest=max(self.lowest, -size), highest=min(self.highest, size))
+        vars(family)["start"] = self.start
+        return family
+
     @cached_property
     def start(self) -> Followed:
         """The loop without error.
@@ -154,13 +181,16 @@ class ErrorFamily:
     def at(self, error: float, near: Followed, before: Followed | None = None) -> Followed | None:
         """Continue from neighbours to an error; None where the equilibrium ends before."""
         loop = self.loop_with(error)
-        q, z = near.rest.q, near.rest.z
+        q, z, slopes = near.rest.q, near.rest.z, near.slopes
         if before is not None and before.error != near.error:
             ahead = (error - near.error) / (near.error - before.error)
             q, z = q + ahead * (q - before.rest.q), z + ahead * (z - before.rest.z)
+            if slopes is not None and before.slopes is not None:
+                slopes = slopes + ahead * (slopes - before.slopes)
         rest = near.rest  # without gravity no error moves it
         if any(loop.truth.arm.gravity):
-            rest = follow_equilibrium(loop, near.rest, self.second_loop_weight, (q, z))
+            weight = self.second_loop_weight
+            rest = follow_equilibrium(loop, near.rest, weight, (q, z), slopes)
         if rest is None:
             return None
         try:
@@ -171,6 +201,8 @@ class ErrorFamily:
     def _followed(self, loop: ClosedLoop, error: float, rest: Equilibrium) -> Followed:
         """Linearise the loop under an error at its equilibrium."""
         linear = linearise_at(loop, rest, self.second_loop_weight)
+        moved = any(loop.truth.arm.gravity) and not loop.prescribed
+        slopes = slopes_at_rest(loop, linear) if moved else None
         linear = self.adjusted(linear, error) if self.adjusted else linear
         matrix = state_matrix(linear)
         return Followed(
@@ -180,6 +212,7 @@ class ErrorFamily:
             values=np.linalg.eigvals(matrix).astype(complex),
             period=sampling_period(linear),
             of=linear if linear.samples else None,
+            slopes=slopes,
         )
 
     def moves(self) -> bool:
@@ -242,7 +275,7 @@ class ErrorFamily:
             ahead = min(ahead, limit) if sign > 0 else max(ahead, limit)
             there = self.at(ahead, here, before)
             if there is not None and self._lost_at(there) and _moderate(here, there):
-                return self._located(here, there)
+                return self._located(before, here, there)
             if there is None or not _moderate(here, there):
                 if step <= _resolution(here.error):
                     return self._lost(here, there)
@@ -252,14 +285,26 @@ class ErrorFamily:
             step = min(1.6 * step, _LONGEST * (1 + abs(here.error)))
         return None
 
-    def _located(self, here: Followed, there: Followed) -> StabilityLimit:
-        """Bisect between a stable and an unstable error."""
-        while abs(there.error - here.error) > _resolution(there.error):
-            middle = self.at((here.error + there.error) / 2, here)
+    def _located(self, before: Followed | None, here: Followed, there: Followed) -> StabilityLimit:
+        """Close in on the end between a stable and an unstable error.
+
+        By the method of Oliveira and Takahashi, which needs hardly more steps than bisection where
+        it gains nothing, between errors whose largest eigenvalues grow and decay; else by
+        bisection. Source: [OliveiraTakahashi20].
+        """
+        most = np.log2(abs(there.error - here.error) / _resolution(there.error)) + 1
+        for k in count():
+            resolution = _resolution(there.error)
+            width = abs(there.error - here.error)
+            if width <= resolution:
+                break
+            allowed = resolution * 2.0 ** (most - k - 1) - width / 2  # away from the middle
+            error = _between(here, there, allowed)
+            middle = self.at(error, here, before)
             if middle is None or self._lost_at(middle):
-                there = middle or replace(there, error=(here.error + there.error) / 2)
+                there = middle or replace(there, error=error)
             else:
-                here = middle
+                before, here = here, middle
         return self._lost(here, there)
 
     def _lost(self, here: Followed, there: Followed | None) -> StabilityLimit:
@@ -291,11 +336,25 @@ def _resolution(error: float) -> float:
     return _LOCATED * max(abs(error), 1e-2)
 
 
+def _between(here: Followed, there: Followed, allowed: float) -> float:
+    """Error between a stable and an unstable one, no further than `allowed` from the middle."""
+    a, b = here.error, there.error
+    middle, falls, grows = (a + b) / 2, here.growth, there.growth
+    if not falls < 0 < grows or allowed <= 0:
+        return middle
+    secant = (a * grows - b * falls) / (grows - falls)
+    inward = np.sign(middle - secant)
+    # a little towards the middle, so that the bracket closes from both sides
+    nearer = secant + inward * min(_INWARD * abs(b - a), abs(middle - secant))
+    away = float(np.clip(nearer - middle, -allowed, allowed))
+    return middle + away
+
+
 def _moderate(here: Followed, there: Followed) -> bool:
     """Whether eigenvalues move too little in a step to cross the axis and return."""
-    gap = np.abs(here.values[:, None] - there.values)
+    gap = np.abs(here.moving[:, None] - there.moving)
     rows, columns = scipy.optimize.linear_sum_assignment(gap)
-    first, last = here.values[rows], there.values[columns]
+    first, last = here.moving[rows], there.moving[columns]
     size = np.maximum(np.abs(first), np.abs(last)) if here.period is None else np.ones(len(first))
     slow = _SLOW * np.median(size)
     turned = np.abs(last - first) <= _TURNED * np.maximum(size, slow)

@@ -453,12 +453,14 @@ def _nearest_end(
 
     None and NaN where a pose has no margin, or its end could not be computed.
     """
-    ends = [loop and _judged(partial(loop.end, sign), "path", reasons) for loop in loops]
-    found = [end for end in ends if end]
-    if len(found) < len(loops):
-        return None, np.nan, True
-    worst = int(np.argmin([sign * end for end, _ in found]))
-    return worst, *found[worst]
+    nearest, worst, proven = np.inf, 0, True
+    for k, loop in enumerate(loops):
+        end = loop and _judged(partial(loop.end, sign, nearest), "path", reasons)
+        if not end:
+            return None, np.nan, True
+        if k == 0 or sign * end[0] < nearest:
+            nearest, worst, proven = sign * end[0], k, end[1]
+    return worst, sign * nearest, proven
 
 
 def with_free_stiffness(loop: ClosedLoop) -> ClosedLoop:

@@ -202,10 +202,11 @@ class PoseLoop:
             counted=interval.counted,
         )
 
-    def end(self, sign: int) -> tuple[float, bool]:
+    def end(self, sign: int, within: float = np.inf) -> tuple[float, bool]:
         """Upper (1) or lower (-1) end of `interval` [-] alone, and whether it is proven.
 
-        Without a limit infinite above and -1 below.
+        Without a limit infinite above and -1 below. Where the equilibrium is followed an end that
+        is no nearer to 0 than `within` is none.
 
         Raises
         ------
@@ -215,7 +216,7 @@ class PoseLoop:
         self._require_stable()
         none = np.inf if sign > 0 else -1.0
         if self.family and self.moves:
-            end = self.family.end(sign)
+            end = self.family.up_to(within).end(sign)
             return (end.alpha if end else none), False
         return max(self._first_unstable(sign), -1.0), True
 
