@@ -121,16 +121,32 @@ class NormSearch:
                 f"synthesise: no stable loop found from {search.starts} starts{best} as spectral "
                 f"{what}; try a larger order or structure, or start from a stable loop"
             )
-        brief.sort(key=lambda one: (one.violation, one.objective))
+        brief.sort(key=_merit)
+        promising = brief[:_FINAL]
+        if self.kind == "hinf" and not stopped:
+            smooth = self._from_smooth_norm(brief[0].x, seed, told)
+            promising += [smooth] if _merit(smooth) < _merit(promising[-1]) else []
         found = brief[:1] if stopped else []
-        for one in brief[:_FINAL]:
+        for one in promising:
             if not stopped:
                 found.append(self._descend(one.x, _LONG, seed, told, certify=True))
-        best = min(found, key=lambda one: (one.violation, one.objective))
+        best = min(found, key=_merit)
         if self.kind == "abscissa" and not stopped and best.status != "target":
             self._coalesce(found, seed, told)
         self.evaluations += search.evaluations
-        return min(found, key=lambda one: (one.violation, one.objective)), search.starts
+        return min(found, key=_merit), search.starts
+
+    def _from_smooth_norm(
+        self, x: Array, seed: int, callback: Callable[[Progress], bool | None]
+    ) -> Minimum:
+        """Descend briefly from where the H2 norm, without feedthrough, is least.
+
+        It is smooth where the largest of many peaks stalls a search.
+        """
+        smooth = NormSearch(self.loop, self.structure, "h2", self.decay)
+        near = smooth._descend(x, _BRIEF, seed, lambda _: False, certify=False)
+        self.evaluations += smooth.evaluations
+        return self._descend(near.x, _BRIEF, seed, callback, certify=False)
 
     def _coalesce(
         self, found: list[Minimum], seed: int, callback: Callable[[Progress], bool | None]
@@ -195,3 +211,7 @@ class NormSearch:
         )
         self.evaluations += found.evaluations
         return found
+
+
+def _merit(found: Minimum) -> tuple[float, float]:
+    return found.violation, found.objective
