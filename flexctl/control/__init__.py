@@ -10,7 +10,15 @@ from flexctl.control.controller_design import (
 )
 from flexctl.control.gains import gains_used
 from flexctl.control.law_step import step_of_law
-from flexctl.control.laws import ExternalLaw, LawParts, Recipe, law_inputs, law_signals, share_law
+from flexctl.control.laws import (
+    ExternalLaw,
+    LawParts,
+    Recipe,
+    law_inputs,
+    law_signals,
+    share_law,
+    spring_lead,
+)
 from flexctl.control.measured_signals import TIP, gauge_names, plain_name
 from flexctl.control.mode_frequency import participation
 from flexctl.control.observer import disturbance
@@ -20,6 +28,7 @@ from flexctl.control.readings import (
     Difference,
     Instrumentation,
     Reading,
+    at_rotors,
     collocated_instruments,
     readings_at,
 )
@@ -55,6 +64,7 @@ __all__ = [
     "ReferenceMotion",
     "SampledObserver",
     "TwoTimeScales",
+    "at_rotors",
     "collocated_instruments",
     "controller_at",
     "controller_at_period",
@@ -81,6 +91,7 @@ __all__ = [
     "separate_time_scales",
     "share_law",
     "slow_fast_map",
+    "spring_lead",
     "step_of_law",
     "torque_limits",
     "without_limits",

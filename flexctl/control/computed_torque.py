@@ -5,7 +5,15 @@ from __future__ import annotations
 import casadi as ca
 
 from flexctl.control.decoupling import require_stable_joints
-from flexctl.control.laws import LawParts, Recipe, Signals, in_commands, joint_gains, rigid_torque
+from flexctl.control.laws import (
+    COLLOCATED,
+    LawParts,
+    Recipe,
+    Signals,
+    in_commands,
+    joint_gains,
+    rigid_torque,
+)
 from flexctl.control.reference import ReferenceMotion
 from flexctl.model import Design
 from flexctl.plant import Plant
@@ -14,7 +22,7 @@ _RIGID = (
     "the controller knows masses and gravity of its design plant and treats its links and springs "
     "as rigid"
 )
-_ROTORS = "of flexible joints it measures the rotors and treats them as the joints"
+_ROTORS = f"{COLLOCATED}of flexible joints it measures the rotors and treats them as the joints"
 
 
 def computed_torque_law(plant: Plant, design: Design, _reference: ReferenceMotion) -> LawParts:

@@ -28,18 +28,19 @@ def direct_continuous_law(plant: Plant, parts: LawParts, fitted: Instrumentation
         x, z, y = signals.numbers, signals.z, ca.SX.sym("y", p)
         rates = (y[of] - z[n_z:, 0]) / x["times"] if of else ca.SX(0, 1)
         now = ReadNow(readings=y, rates=rates, after=rates)
-        tau, rate = inner.call(plant, signals, z[:n_z, 0], *placed(plant, fitted, now))
+        tau, rate = inner.call(plant, signals, z[:n_z, 0], *placed(plant, fitted, now, signals))
         outer = replace(signals, q=y, v=ca.SX.sym("unused", p))
         return law_function(outer.inputs, tau, ca.vertcat(rate, rates))
 
     read = [(one.kind, one.place) for one in fitted.readings]
     differences = [(one.place, one.of) for one in fitted.differences]
+    links = fitted.link_angles, fitted.link_rates
     recipe = Recipe(
         write=write,
         numbers={**inner.numbers, **times},
         integral=bool(inner.n_integral),
         n_own=len(parts.own_states) + len(of),
-        structure=("direct", law_key(parts.law, plant), read, differences),
+        structure=("direct", law_key(parts.law, plant), read, differences, links),
     )
     names = tuple(f"filtered encoder of {one.place}" for one in fitted.differences)
     return replace(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import casadi as ca
@@ -11,7 +11,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.control.continuous_readings import direct_continuous_law
-from flexctl.control.laws import LawParts, Recipe
+from flexctl.control.laws import COLLOCATED, LawParts, Recipe
 from flexctl.control.observer import Observer, design_observer, observed_law
 from flexctl.control.observer_based_law import (
     KnownTorques,
@@ -22,6 +22,7 @@ from flexctl.control.readings import (
     Instrumentation,
     Reading,
     fit_instruments,
+    other_side,
     places_without_encoder,
     read_twice,
     readings_at,
@@ -98,9 +99,14 @@ def _instrumented(
     if name := read_twice(fitted):
         expected = f"the {name} once"
         raise refuse(design.label, "instruments", expected=expected, got=Unquoted("it twice"))
-    lacking = list(_lacking(fitted, needs))
     drives = {plant.coordinates[row] for row in plant.drives}
     collocated = needs[0] | needs[1] <= drives
+    if design.observer is None and collocated:
+        fitted, needs = _with_links(plant, fitted, needs)
+        if fitted.link_angles or fitted.link_rates:
+            own = (one for one in parts.assumptions if not one.startswith(COLLOCATED))
+            parts = replace(parts, assumptions=tuple(own))
+    lacking = list(_lacking(fitted, needs))
     if design.observer is None and (collocated or not lacking):
         _require_fitting(plant, design, fitted, needs, lacking)
         if not design.loop.sample_time:
@@ -193,16 +199,33 @@ def _rates(fitted: Instrumentation) -> set[str]:
     return set(fitted.at("tachometer")) | {one.place for one in fitted.differences}
 
 
-def _other_side(plant: Plant, place: str) -> str | None:
-    """Return the coordinate of a flexible joint's other side; None of a rigid joint."""
-    number = place.removeprefix("rotor").removeprefix("joint")
-    other = f"joint{number}" if place.startswith("rotor") else f"rotor{number}"
-    return other if other in plant.coordinates and place in plant.coordinates else None
+def _with_links(
+    plant: Plant, fitted: Instrumentation, needs: _Needs
+) -> tuple[Instrumentation, _Needs]:
+    """Let readings behind the springs of joints stand for those of rotors, in a law of motors.
+
+    A position that an encoder of the link reads is the link's, whatever the motor has, so that
+    position loops close at the link and rate loops at the motor, as dual encoders do.
+    """
+
+    def links(places: set[str], read: set[str], own: set[str]) -> dict[str, str]:
+        others = {place: other_side(plant, place) for place in sorted(places - own)}
+        return {place: other for place, other in others.items() if other in read}
+
+    rates = _rates(fitted)
+    angles = links(needs[0], set(fitted.at("encoder")), set())
+    slow = links(needs[1], rates, rates)
+    behind = (
+        {angles.get(place, place) for place in needs[0]},
+        {slow.get(place, place) for place in needs[1]},
+    )
+    own = {"link_angles": tuple(angles.values()), "link_rates": tuple(slow.values())}
+    return replace(fitted, **own), behind
 
 
 def _with_side(plant: Plant, place: str) -> str:
     """Name a coordinate, of a flexible joint with the key of its side."""
-    if _other_side(plant, place) is None:
+    if other_side(plant, place) is None:
         return place
     return f'{place} (side = "{"motor" if place.startswith("rotor") else "link"}")'
 
@@ -217,7 +240,7 @@ def _require_fitting(
     """Refuse instruments that are missing, read by nothing, or give the same rate twice."""
     for what, place in lacking:
         expected = f"{what} of {_with_side(plant, place)}, which method {design.method} reads"
-        other = _other_side(plant, place)
+        other = other_side(plant, place)
         read = set(fitted.at("encoder")) if what == _POSITION else _rates(fitted)
         got = f"one of {_with_side(plant, other)}" if other and other in read else "none"
         raise refuse(design.label, "instruments", expected=expected, got=Unquoted(got))

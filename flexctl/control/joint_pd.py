@@ -5,6 +5,7 @@ from __future__ import annotations
 import casadi as ca
 
 from flexctl.control.laws import (
+    COLLOCATED,
     LawParts,
     Recipe,
     Signals,
@@ -16,9 +17,9 @@ from flexctl.control.reference import ReferenceMotion
 from flexctl.model import Design
 from flexctl.plant import Plant
 
-_COLLOCATED = "collocated: it measures joint variables and rates only"
+_COLLOCATED = f"{COLLOCATED}it measures joint variables and rates only"
 _COLLOCATED_ROTORS = (
-    "collocated: of flexible joints it measures the rotors' angles and rates, of rigid ones the "
+    f"{COLLOCATED}of flexible joints it measures the rotors' angles and rates, of rigid ones the "
     "joints', and nothing else"
 )
 

@@ -331,6 +331,9 @@ def rigid_gravity_torque(plant: Plant, joints: ca.SX) -> ca.SX:
     return ca.substitute(e.c, e.q, straight_arm(plant, joints))[: plant.m]
 
 
+COLLOCATED = "collocated: "  # how an assumption begins that tells where a law measures
+
+
 def driven_motion(plant: Plant, q_d: ca.SX, v_d: ca.SX, a_d: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Motion (m, 1) of the driven coordinates when the joints move as desired.
 
@@ -341,6 +344,16 @@ def driven_motion(plant: Plant, q_d: ca.SX, v_d: ca.SX, a_d: ca.SX) -> tuple[ca.
     position = q_d + _compliance(plant) * rigid_gravity_torque(plant, q_d)
     rate = ca.jtimes(position, q_d, v_d)
     return position, rate, ca.jtimes(rate, ca.vertcat(q_d, v_d), ca.vertcat(v_d, a_d))
+
+
+def spring_lead(plant: Plant, q_d: Array) -> Array:
+    """Deflections (m,) [rad or m] of the springs under the weight of the arm at q_d (m,)."""
+    symbols = [ca.SX.sym(name, plant.m) for name in ("q_d", "v_d", "a_d")]
+    free = plant.free_input
+    lead = ca.Function(
+        "lead", [symbols[0], *free], [driven_motion(plant, *symbols)[0] - symbols[0]]
+    )
+    return np.array(lead(q_d, *([plant.numbers] if free else []))).ravel()
 
 
 def _compliance(plant: Plant) -> ca.SX:

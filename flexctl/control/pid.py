@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 
 from flexctl.control.laws import (
+    COLLOCATED,
     LawParts,
     Recipe,
     Signals,
@@ -52,7 +53,7 @@ def pid_law(plant: Plant, design: Design, _reference: ReferenceMotion) -> LawPar
         n_state=plant.m + (plant.m if integral else 0),
         own_states=tuple(f"derivative of {joint}" for joint in plant.joints),
         assumptions=(
-            "collocated: it measures the positions of the motors only",
+            f"{COLLOCATED}it measures the positions of the motors only",
             f"rates are not measured: errors are differentiated up to {fastest} rad/s",
         ),
     )

@@ -67,12 +67,15 @@ class Difference:
 class Instrumentation:
     """All that a law reads: p readings and the differences that are formed of them.
 
-    `sample_time` [s] is 0 for a continuous law.
+    `sample_time` [s] is 0 for a continuous law. A law of motors takes positions and rates of the
+    flexible joints in `link_angles` and `link_rates` behind the spring, in place of their rotors'.
     """
 
     readings: tuple[Reading, ...]
     differences: tuple[Difference, ...]
     sample_time: float
+    link_angles: tuple[str, ...] = ()
+    link_rates: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -97,6 +100,23 @@ class Instrumentation:
     def at(self, *kinds: str) -> dict[str, int]:
         """Numbers of the readings of some kinds by their place."""
         return {r.place: k for k, r in enumerate(self.readings) if r.kind in kinds}
+
+
+def other_side(plant: Plant, place: str) -> str | None:
+    """Return the coordinate of a flexible joint's other side; None of a rigid joint."""
+    number = place.removeprefix("rotor").removeprefix("joint")
+    other = f"joint{number}" if place.startswith("rotor") else f"rotor{number}"
+    return other if other in plant.coordinates and place in plant.coordinates else None
+
+
+def at_rotors(plant: Plant, joints: Sequence[str]) -> list[tuple[int, int]]:
+    """Rows of the rotors and of the flexible joints whose positions, or rates, stand for theirs."""
+    rows, found = plant.coordinates.index, list[tuple[int, int]]()
+    for joint in joints:
+        rotor = other_side(plant, joint)
+        assert rotor is not None
+        found.append((rows(rotor), rows(joint)))
+    return found
 
 
 def fit_instruments(plant: Plant, design: Design) -> Instrumentation:

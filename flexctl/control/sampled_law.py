@@ -9,7 +9,7 @@ import casadi as ca
 
 from flexctl.checks import Array
 from flexctl.control.laws import LawParts, Recipe, Signals, law_function, law_key
-from flexctl.control.readings import Instrumentation
+from flexctl.control.readings import Instrumentation, at_rotors
 from flexctl.control.sampled_readings import ReadingStates, ReadNow
 from flexctl.plant import Plant
 
@@ -69,7 +69,7 @@ def direct_law(
     def write(plant: Plant, signals: Signals) -> ca.Function:
         x, z, y = signals.numbers, signals.z, ca.SX.sym("y", p)
         now = reads.read(y, z[n_z:, 0], x, rounded=rounded)
-        tau, rate = inner.call(plant, signals, z[:n_z, 0], *placed(plant, fitted, now))
+        tau, rate = inner.call(plant, signals, z[:n_z, 0], *placed(plant, fitted, now, signals))
         own = (now.after - z[n_z:, 0]) / x["period"]
         outer = replace(signals, q=y, v=ca.SX.sym("unused", p))
         return law_function(outer.inputs, tau, ca.vertcat(rate, own))
@@ -89,8 +89,14 @@ def direct_law(
     )
 
 
-def placed(plant: Plant, fitted: Instrumentation, now: ReadNow) -> tuple[ca.SX, ca.SX]:
-    """Coordinates and rates (n, 1) as far as instruments give them; zero elsewhere."""
+def placed(
+    plant: Plant, fitted: Instrumentation, now: ReadNow, signals: Signals
+) -> tuple[ca.SX, ca.SX]:
+    """Coordinates and rates (n, 1) as far as instruments give them; zero elsewhere.
+
+    A rotor whose link is read in its place leads it by the deflection of the spring under the
+    weight at the reference, so that the law's error is that of the link.
+    """
     q, v = ca.SX.zeros(plant.n), ca.SX.zeros(plant.n)
     for place, k in fitted.at("encoder").items():
         q[plant.coordinates.index(place)] = now.readings[k]
@@ -98,4 +104,9 @@ def placed(plant: Plant, fitted: Instrumentation, now: ReadNow) -> tuple[ca.SX, 
         v[plant.coordinates.index(place)] = now.readings[k]
     for k, one in enumerate(fitted.differences):
         v[plant.coordinates.index(one.place)] = now.rates[k]
+    position, rate, _ = signals.driven
+    for rotor, joint in at_rotors(plant, fitted.link_angles):
+        q[rotor] = q[joint] + position[joint] - signals.q_d[joint]
+    for rotor, joint in at_rotors(plant, fitted.link_rates):
+        v[rotor] = v[joint] + rate[joint] - signals.v_d[joint]
     return q, v

@@ -182,6 +182,11 @@ def describe_instruments(fitted: Instrumentation) -> str:
     """Describe the readings that a law gets, in a sentence."""
     rates = [_differenced(one) for one in fitted.differences]
     told = "the controller reads " + "; ".join([*map(_described, fitted.readings), *rates])
+    for what, joints in (("position", fitted.link_angles), ("rate", fitted.link_rates)):
+        if joints:
+            told += (
+                f"; it takes the {what} of {' and '.join(joints)} behind the spring for the motor's"
+            )
     return told + ("; runs are without noise" if any(map(_left_out, fitted.readings)) else "")
 
 

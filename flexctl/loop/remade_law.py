@@ -22,7 +22,9 @@ from flexctl.control import (
     Prediction,
     ReadingStates,
     SampledObserver,
+    at_rotors,
     controller_at_period,
+    spring_lead,
 )
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.linear_loop import LinearLoop
@@ -201,6 +203,10 @@ class _Law:
             state[plant.n + row(place)] = y[k]
         for one, rate in zip(fitted.differences, rates, strict=True):
             state[plant.n + row(one.place)] = rate
+        for rotor, joint in at_rotors(plant, fitted.link_angles):
+            state[rotor] = state[joint]
+        for rotor, joint in at_rotors(plant, fitted.link_rates):
+            state[plant.n + rotor] = state[plant.n + joint]
         return state
 
     @cached_property
@@ -211,6 +217,10 @@ class _Law:
         if q is None:
             still = [np.zeros(1)] * (len(self._reads.of.differences) if self._reads else 0)
             q = self._placed(rest.seen[:, None], still)[: law.plant.n, 0]
+            if self._reads and self._reads.of.link_angles:
+                lead = spring_lead(law.plant, rest.desired)
+                for rotor, joint in at_rotors(law.plant, self._reads.of.link_angles):
+                    q[rotor] += lead[joint]
         weight = np.array([law.final_second_loop_weight])
         known = [weight, rest.z, rest.desired, zero, zero, q, np.zeros(law.plant.n)]
         numbers = [law.numbers] if len(law.numbers) else []

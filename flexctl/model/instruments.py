@@ -25,12 +25,12 @@ class InstrumentChoice(Record):
     One of each leaves out what an instrument before it reads already.
 
     Encoders read positions, tachometers rates [rad or m, per s] on the motor's or the link's
-    `side`; of rigid joints both are the same. Angles of a motor are those behind its gear. A
-    difference is v_k = a v_(k-1) + (1 - a) (y_k - y_(k-1)) / T of the encoder on its side, with a =
-    exp(-T / `time_constant`), 0 by default; of a continuous law v = (y - w) / `time_constant`, w' =
-    v. Gauges read the curvature of a line at `xi` = x/l
-    [1/m], deflections its deflection there [m]. Torques are those of the spring of a flexible joint
-    [N m or N].
+    `side`; of rigid joints both are the same. Angles of a motor are those behind its gear. Laws of
+    motors, such as PD, close their loops at the link where it is read. A difference is v_k = a
+    v_(k-1) + (1 - a) (y_k - y_(k-1)) / T of the encoder on its side, with a = exp(-T /
+    `time_constant`), 0 by default; of a continuous law v = (y - w) / `time_constant`, w' = v.
+    Gauges read the curvature of a line at `xi` = x/l [1/m], deflections its deflection there [m].
+    Torques are those of the spring of a flexible joint [N m or N].
 
     `resolution` [unit of the reading] is the step to which a reading is rounded; 0: none. `noise`
     is its amplitude density [unit / sqrt(Hz)]: a sample of period T has the variance noise^2 / T.

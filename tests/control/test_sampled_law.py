@@ -4,10 +4,15 @@ import re
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 from flexctl.control import design_controller
 from flexctl.errors import InputError
+from flexctl.loop import close_loop, find_loop_equilibrium, linearise
 from flexctl.model.record import BasisChoice
+from flexctl.simulation import simulate
+from tests.arms import make_arm, rigid_link
+from tests.designs import make_design
 
 ROTOR = {"rotor_inertia": 0.05, "stiffness": 60.0, "damping": 0.01}
 MODES = BasisChoice(kind="modes", order=2)
@@ -181,26 +186,119 @@ def test_an_instrument_that_is_left_out_altogether_is_refused(make):
         made(make, make["single"](), own, observer={})
 
 
+LINK, MOTOR = {"side": "link"}, {"side": "motor"}
+
+
+def test_a_missing_rate_of_a_flexible_joint_names_its_side(make):
+    expected = 'expected a tachometer or a difference of rotor1 (side = "motor"), which method'
+    with pytest.raises(InputError, match=re.escape(expected)):
+        made(make, make["single"](flexible_joint=ROTOR), [ENCODER | LINK])
+
+
+def test_a_motor_encoder_beside_one_of_the_link_needs_a_difference(make):
+    with pytest.raises(InputError, match="expected no encoder of rotor1"):
+        made(make, make["single"](flexible_joint=ROTOR), [ENCODER, ENCODER | LINK, TACHOMETER])
+
+
+def test_two_rates_of_a_flexible_joint_are_refused(make):
+    with pytest.raises(InputError, match="expected no tachometer of joint1"):
+        made(make, make["single"](flexible_joint=ROTOR), [ENCODER, TACHOMETER, TACHOMETER | LINK])
+
+
+@pytest.mark.parametrize("sampled", [False, True])
 @pytest.mark.parametrize(
-    ("encoder", "tachometer", "message"),
+    ("instruments", "angle", "rate"),
     [
-        (
-            "motor",
-            "link",
-            'expected a tachometer or a difference of rotor1 (side = "motor"), which method '
-            'joint-pd reads, got one of joint1 (side = "link")',
-        ),
-        (
-            "link",
-            "motor",
-            'expected an encoder of rotor1 (side = "motor"), which method joint-pd reads, got one '
-            'of joint1 (side = "link")',
-        ),
+        ([ENCODER, TACHOMETER], 1, 1),
+        ([ENCODER | LINK, TACHOMETER], 0, 1),
+        ([ENCODER, TACHOMETER | LINK], 1, 0),
+        ([ENCODER | LINK, TACHOMETER | LINK], 0, 0),
+        ([ENCODER | LINK, ENCODER, DIFFERENCE | {"time_constant": 1e-5}], 0, 1),
+        ([ENCODER | LINK, DIFFERENCE | LINK | {"time_constant": 1e-5}], 0, 0),
     ],
 )
-def test_an_instrument_on_the_other_side_of_a_joint_names_the_side(
-    make, encoder, tachometer, message
-):
-    instruments = [ENCODER | {"side": encoder}, TACHOMETER | {"side": tachometer}]
-    with pytest.raises(InputError, match=re.escape(message)):
-        made(make, make["single"](flexible_joint=ROTOR), instruments)
+def test_loops_of_motors_close_on_the_side_that_is_read(instruments, angle, rate, sampled):
+    # rigid link J and rotor J_m beside a spring: J_m w_m' = k (q - m) - Gp y - Gv y', by hand
+    J, rotor, k, d, T = 0.5, 0.05, 60.0, 0.01, 1e-4
+    arm = rigid_link(inertia=J, flexible_joint=ROTOR)
+    Gp, Gv = 3.0, 0.4
+    design = make_design(
+        [0.0], [0.5], "joint-pd", gains={"Gp": [Gp], "Gv": [Gv]}, instruments=instruments,
+        loop={"sample_time": T} if sampled else {},
+    )  # fmt: skip
+    loop = close_loop(design_controller(arm, design), arm)
+    K, D = k * np.array([[1.0, -1.0], [-1.0, 1.0]]), d * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    K[1, angle] += Gp
+    D[1, rate] += Gv
+    M = np.diag([J, rotor])
+    A = np.block([[np.zeros((2, 2)), np.eye(2)], [-np.linalg.solve(M, K), -np.linalg.solve(M, D)]])
+    expected = np.sort_complex(np.linalg.eigvals(A))
+    poles = linearise(loop).poles
+    found = np.sort_complex(poles[np.argsort(np.abs(poles))[:4]])
+
+    np.testing.assert_allclose(found, expected, rtol=1e-2 if sampled else 1e-3)
+    assert loop.controller.collocated == (angle == rate == 1)
+    assert loop.controller.fitted.link_angles == (("joint1",) if angle == 0 else ())
+    told = any("behind the spring for the motor's" in line for line in loop.assumptions)
+    assert told == (angle == 0 or rate == 0)
+
+
+@pytest.mark.parametrize(("encoder", "tachometer"), [(LINK, MOTOR), (LINK, LINK), (MOTOR, LINK)])
+def test_a_loop_that_closes_on_links_runs_as_written_down(encoder, tachometer):
+    J, rotor, k, d, T, Gp, Gv = 0.5, 0.05, 60.0, 0.01, 1e-3, 3.0, 0.4
+    design = make_design(
+        [0.0], [0.5], "joint-pd", gains={"Gp": [Gp], "Gv": [Gv]}, kind="setpoint",
+        instruments=[ENCODER | encoder, TACHOMETER | tachometer],
+        loop={"sample_time": T, "duration": 2.0},
+    )  # fmt: skip
+    arm = rigid_link(inertia=J, flexible_joint=ROTOR)
+    closed = close_loop(design_controller(arm, design), arm)
+    times = np.linspace(0, 2.0, 2001)
+    run = simulate(closed, times=times)
+
+    K = np.array([[k, -k], [-k, k]])
+    M, D = np.diag([J, rotor]), K * d / k
+    rates = np.zeros((5, 5))  # of [q; v; tau]
+    rates[:2, 2:4], rates[2:4, :2] = np.eye(2), -np.linalg.solve(M, K)
+    rates[2:4, 2:4], rates[3, 4] = -np.linalg.solve(M, D), 1 / rotor
+    step, x = scipy.linalg.expm(rates * T), np.zeros(5)
+    angle, rate = (1 if side is MOTOR else 0 for side in (encoder, tachometer))
+    for q in run.q.T:
+        np.testing.assert_allclose(q, x[:2], atol=1e-7)
+        x[4] = Gp * (0.5 - x[angle]) - Gv * x[2 + rate]
+        x = step @ x
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("Gi", [0.0, 40.0])
+def test_under_gravity_the_link_that_is_read_comes_to_its_target(Gi, sampled):
+    # a load m at a: k_s (rotor - q) = m g a cos(q), Gp (q_d - q) = m g a (cos(q) - cos(q_d))
+    mass, a, g, k_s, Gp = 0.7, 0.6, 9.81, 300.0, 60.0
+    arm = make_arm(
+        [
+            {
+                "joint": "revolute",
+                "dh": {"a": a},
+                "joint_inertia": 0.02,
+                "flexible_joint": {"rotor_inertia": 0.05, "stiffness": k_s, "damping": 0.5},
+            }
+        ],
+        payload={"mass": mass},
+        gravity=(0.0, -g, 0.0),
+    )
+    gains = {"Gp": [Gp], "Gv": [6.0]} | ({"Gi": [Gi]} if Gi else {})
+    loop = {"sample_time": 1e-3} if sampled else {}
+    design = make_design(
+        [0.0], [0.7], "joint-pd", gains=gains, loop=loop, instruments=[ENCODER | LINK, TACHOMETER]
+    )
+    closed = close_loop(design_controller(arm, design), arm)
+    rest = find_loop_equilibrium(closed, np.array([0.7]), 0.0)
+    q, rotor = rest.q
+
+    assert k_s * (rotor - q) == pytest.approx(mass * g * a * np.cos(q), rel=1e-9)
+    if Gi:
+        assert q == pytest.approx(0.7, abs=1e-12)
+    else:
+        sag = mass * g * a * (np.cos(q) - np.cos(0.7))
+        assert Gp * (0.7 - q) == pytest.approx(sag, abs=1e-9)
+    assert not any("collocated" in line for line in closed.assumptions)
