@@ -184,9 +184,7 @@ def describe_instruments(fitted: Instrumentation) -> str:
     told = "the controller reads " + "; ".join([*map(_described, fitted.readings), *rates])
     for what, joints in (("position", fitted.link_angles), ("rate", fitted.link_rates)):
         if joints:
-            told += (
-                f"; it takes the {what} of {' and '.join(joints)} behind the spring for the motor's"
-            )
+            told += f"; {what} loops close at the links, not the motors, of {', '.join(joints)}"
     return told + ("; runs are without noise" if any(map(_left_out, fitted.readings)) else "")
 
 

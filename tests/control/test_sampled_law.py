@@ -239,7 +239,8 @@ def test_loops_of_motors_close_on_the_side_that_is_read(instruments, angle, rate
     np.testing.assert_allclose(found, expected, rtol=1e-2 if sampled else 1e-3)
     assert loop.controller.collocated == (angle == rate == 1)
     assert loop.controller.fitted.link_angles == (("joint1",) if angle == 0 else ())
-    told = any("loops close at the links, not the motors, of joint1" in line for line in loop.assumptions)
+    sentence = "loops close at the links, not the motors, of joint1"
+    told = any(sentence in line for line in loop.assumptions)
     assert told == (angle == 0 or rate == 0)
 
 
