@@ -26,6 +26,7 @@ from flexctl.search.synthesis import (
     synthesise,
 )
 from flexctl.search.tuning import (
+    POINTS,
     Compromise,
     Constraint,
     Found,
@@ -47,6 +48,7 @@ from flexctl.search.tuning import (
 __all__ = [
     "CONFIDENCE",
     "FARTHEST",
+    "POINTS",
     "QUANTILES",
     "SAMPLES",
     "BiasAdvice",

@@ -308,13 +308,11 @@ class TuneOptions(VariedOptions):
         "METRIC",
         "Also find designs between the best of --minimise and the best of this: a trade-off curve.",
     )
-    points: int = _option(
+    points: int | None = _option(
         "--points",
         "N",
-        "Points of a trade-off curve that are searched for, both ends among them.",
-        default=7,
+        "Points of a trade-off curve that are searched for, both ends among them. Default: 7.",
         type=click.IntRange(min=2, max=200),
-        show_default=True,
     )
     front: Path | None = _option(
         "--front", "FOLDER", "Write each design of a trade-off curve as a file."

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 
 from flexctl.errors import InputError
 from flexctl.model import Arm, Design, design_text
-from flexctl.search import Compromise, Step, TradeOff, trade_off
+from flexctl.search import POINTS, Compromise, Step, TradeOff, trade_off
 from flexctl.verdict import TOLERANCE
 from flexctl.view.json.tuning import trade_off_json
 from flexctl.view.options import TuneOptions
@@ -29,14 +29,15 @@ def trade(
     folder = options.front
     if folder and not (folder.is_dir() or (folder.parent.is_dir() and not folder.exists())):
         raise InputError(f"--front: expected a folder to write to, got {folder}")
+    points = options.points or POINTS
     with progress() as say:
         found = trade_off(
             arm,
             design,
             options.free,
             against=options.against or "",
-            points=options.points,
-            progress=_teller(say, options.points),
+            points=points,
+            progress=_teller(say, points),
             **how,
         )
     files = _keep(found, folder) if folder else {}

@@ -48,8 +48,9 @@ _PASSED = "quantile untied starts evaluations unseen seed jobs ledger shapes"
 def tune_design(options: TuneOptions, model: str, word: str) -> Result:
     """Find what `flexctl tune` prints."""
     check_targets(options, ".toml")
-    if options.front and not options.against:
-        raise InputError("--front: expected --against METRIC with it, got none")
+    for option in ("front", "points"):
+        if getattr(options, option) and not options.against:
+            raise InputError(f"--{option}: expected --against METRIC with it, got none")
     if options.against is None:  # designs of a trade-off are as many as are found
         check_keys(options.require, known_of_tuning())
     over = read_specs("--over", options.over) if options.over else None
