@@ -27,10 +27,10 @@ _COLLOCATED_ROTORS = (
 def joint_pd_law(plant: Plant, design: Design, _reference: ReferenceMotion) -> LawParts:
     """Make the law tau = -Gp e - Gv e' - Gi int(e) + c_r(q_d): torque per joint error.
 
-    For a flexible joint e is the error of the rotor, measured at the motor: collocated. Gp [N m/rad
-    or N/m], Gv [N m s/rad or N s/m]; c_r are the gravity torques of the undeflected arm at the
-    desired joints. The command of a motor, and the gains of its joint, are in volts or amperes. The
-    law follows any reference.
+    For a flexible joint e is the error of the rotor, measured at the motor: collocated, unless
+    `[[instruments]]` read the link. Gp [N m/rad or N/m], Gv [N m s/rad or N s/m]; c_r are the
+    gravity torques of the undeflected arm at the desired joints. The command of a motor, and the
+    gains of its joint, are in volts or amperes. The law follows any reference.
     """
 
     def write(plant: Plant, signals: Signals) -> ca.Function:

@@ -94,8 +94,8 @@ def placed(
 ) -> tuple[ca.SX, ca.SX]:
     """Coordinates and rates (n, 1) as far as instruments give them; zero elsewhere.
 
-    A rotor whose link is read in its place leads it by the deflection of the spring under the
-    weight at the reference, so that the law's error is that of the link.
+    Where the link is read instead of the rotor, the rotor's angle is taken as that of the link plus
+    the deflection of the spring under the weight at the reference: the law's error is the link's.
     """
     q, v = ca.SX.zeros(plant.n), ca.SX.zeros(plant.n)
     for place, k in fitted.at("encoder").items():

@@ -25,8 +25,8 @@ class InstrumentChoice(Record):
     One of each leaves out what an instrument before it reads already.
 
     Encoders read positions, tachometers rates [rad or m, per s] on the motor's or the link's
-    `side`; of rigid joints both are the same. Angles of a motor are those behind its gear. Laws of
-    motors, such as PD, close their loops at the link where it is read. A difference is v_k = a
+    `side`; of rigid joints both are the same. Angles of a motor are those behind its gear. Joint
+    laws, such as PD, close their loop at the link if an encoder reads it. A difference is v_k = a
     v_(k-1) + (1 - a) (y_k - y_(k-1)) / T of the encoder on its side, with a = exp(-T /
     `time_constant`), 0 by default; of a continuous law v = (y - w) / `time_constant`, w' = v.
     Gauges read the curvature of a line at `xi` = x/l [1/m], deflections its deflection there [m].

@@ -9,6 +9,7 @@ import scipy.linalg
 from flexctl.control import design_controller
 from flexctl.errors import InputError
 from flexctl.loop import close_loop, find_loop_equilibrium, linearise
+from flexctl.model import Design
 from flexctl.model.record import BasisChoice
 from flexctl.simulation import simulate
 from tests.arms import make_arm, rigid_link
@@ -270,36 +271,49 @@ def test_a_loop_that_closes_on_links_runs_as_written_down(encoder, tachometer):
         x = step @ x
 
 
-@pytest.mark.parametrize("sampled", [False, True])
-@pytest.mark.parametrize("Gi", [0.0, 40.0])
-def test_under_gravity_the_link_that_is_read_comes_to_its_target(Gi, sampled):
-    # a load m at a: k_s (rotor - q) = m g a cos(q), Gp (q_d - q) = m g a (cos(q) - cos(q_d))
-    mass, a, g, k_s, Gp = 0.7, 0.6, 9.81, 300.0, 60.0
-    arm = make_arm(
-        [
-            {
-                "joint": "revolute",
-                "dh": {"a": a},
-                "joint_inertia": 0.02,
-                "flexible_joint": {"rotor_inertia": 0.05, "stiffness": k_s, "damping": 0.5},
-            }
-        ],
-        payload={"mass": mass},
-        gravity=(0.0, -g, 0.0),
-    )
-    gains = {"Gp": [Gp], "Gv": [6.0]} | ({"Gi": [Gi]} if Gi else {})
-    loop = {"sample_time": 1e-3} if sampled else {}
-    design = make_design(
-        [0.0], [0.7], "joint-pd", gains=gains, loop=loop, instruments=[ENCODER | LINK, TACHOMETER]
-    )
-    closed = close_loop(design_controller(arm, design), arm)
-    rest = find_loop_equilibrium(closed, np.array([0.7]), 0.0)
-    q, rotor = rest.q
+LOADED = {"mass": 0.7, "a": 0.6, "g": 9.81, "k_s": 300.0}
+SUMS = {
+    "joint-pd": {"gains": {"Gp": [60.0], "Gv": [6.0], "Gi": [40.0]}},
+    "pid": {"gains": {"Gp": [60.0], "Gv": [6.0], "Gi": [40.0], "derivative_filter": 300.0}},
+    "computed-torque": {"gains": {"Gp": [60.0], "Gv": [16.0], "Gi": [40.0]}},
+    "cascade": {
+        "cascade": {"position_gain": [6.0], "velocity_gain": [6.0], "integral_time": [0.4]}
+    },
+}
 
-    assert k_s * (rotor - q) == pytest.approx(mass * g * a * np.cos(q), rel=1e-9)
-    if Gi:
-        assert q == pytest.approx(0.7, abs=1e-12)
-    else:
-        sag = mass * g * a * (np.cos(q) - np.cos(0.7))
-        assert Gp * (0.7 - q) == pytest.approx(sag, abs=1e-9)
-    assert not any("collocated" in line for line in closed.assumptions)
+
+def loaded_link(method, sampled, **tables):
+    """A loop around a load on a spring, whose link is read; and where it rests, at 0.7 rad."""
+    spring = {"rotor_inertia": 0.05, "stiffness": LOADED["k_s"], "damping": 0.5}
+    link = {"joint": "revolute", "dh": {"a": LOADED["a"]}, "joint_inertia": 0.02}
+    arm = make_arm(
+        [link | {"flexible_joint": spring}],
+        payload={"mass": LOADED["mass"]},
+        gravity=(0.0, -LOADED["g"], 0.0),
+    )
+    instruments = [ENCODER | LINK, *([TACHOMETER] if method != "pid" else [])]
+    tables |= {"loop": {"sample_time": 1e-3} if sampled else {}, "instruments": instruments}
+    table = make_design([0.0], [0.7], "joint-pd").table() | {"name": "trial", "method": method}
+    del table["gains"]
+    design = Design.model_validate(table | tables)
+    loop = close_loop(design_controller(arm, design), arm)
+    return loop, find_loop_equilibrium(loop, np.array([0.7]), 0.0).q
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("method", SUMS)
+def test_under_integral_action_the_link_that_is_read_comes_to_its_target(method, sampled):
+    # k_s (rotor - q) = m g a cos(q)
+    loop, (q, rotor) = loaded_link(method, sampled, **SUMS[method])
+    weight = LOADED["mass"] * LOADED["g"] * LOADED["a"] * np.cos(q)
+
+    assert q == pytest.approx(0.7, abs=1e-9)
+    assert LOADED["k_s"] * (rotor - q) == pytest.approx(weight, rel=1e-9)
+    assert not any("collocated" in line for line in loop.assumptions)
+
+
+def test_without_integral_action_the_gain_holds_what_the_link_lacks():
+    # Gp (q_d - q) = m g a (cos(q) - cos(q_d)), which q = q_d solves: gravity is fed forward
+    _, (q, _) = loaded_link("joint-pd", False, gains={"Gp": [60.0], "Gv": [6.0]})
+
+    assert q == pytest.approx(0.7, abs=1e-9)

@@ -12,7 +12,7 @@ from flexctl.control import design_controller
 from flexctl.errors import DesignError, NoEquilibriumError
 from flexctl.loci.sources import loop_matrix, rests_until
 from flexctl.loci.variation import Variation, over_number, rests_between
-from flexctl.loop.closed_loop import close_around
+from flexctl.loop.closed_loop import close_around, close_loop
 from flexctl.loop.equilibrium import (
     find_loop_equilibrium,
     follow_equilibrium,
@@ -29,6 +29,7 @@ from flexctl.loop.equilibrium_search import (
 from flexctl.loop.final_equilibrium import describe_equilibrium, why_not_held
 from flexctl.loop.linear import linearise_loop, slopes_at_rest
 from flexctl.loop.setup import Setup
+from flexctl.model import Design, load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
 from flexctl.plant.plant import assemble_plant
@@ -139,13 +140,29 @@ def test_slopes_of_a_place_nearby_lead_to_the_same_rest(make):
     known = find_loop_equilibrium(rigid_loop(make), np.array([UP]), 0.0)
     slopes = slopes_at_rest(rigid_loop(make), linearise_loop(rigid_loop(make), known.desired, 0.0))
     other, start = rigid_loop(make, 1.01), (known.q, known.z)
-    found = follow_equilibrium(other, known, 0.0, start, slopes)
-    np.testing.assert_allclose(found.q, balanced(1.01)[0], rtol=1e-11)
     balance = ForceBalance(loop=other, joints=known.desired, second_loop_weight=0.0)
+    found = solution_nearby(balance, np.concatenate(start), slopes)
+    np.testing.assert_allclose(found[:1], balanced(1.01)[0], rtol=1e-11)
     wrong = 30 * slopes  # steps that hardly shrink what is left: the other method's turn
     assert solution_nearby(balance, np.concatenate(start), wrong) is None
     found = follow_equilibrium(other, known, 0.0, start, wrong)
     np.testing.assert_allclose(found.q, balanced(1.01)[0], rtol=1e-11)
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_slopes_at_rest_are_those_of_the_forces(every):
+    arm = load_model("vertical-2r")
+    table = load_design("vertical-2r-encoders").table() | {"name": "trial"}
+    period = every * table["loop"]["sample_time"]
+    table["instruments"] = [{**table["instruments"][0], "sample_time": period}]
+    loop = close_loop(design_controller(arm, Design.model_validate(table)), arm, elements=1)
+    linear = linearise_loop(loop, loop.controller.reference.final, 0.0)
+    balance = ForceBalance(loop=loop, joints=linear.rest.desired, second_loop_weight=0.0)
+    expected = balance.slopes(np.concatenate([linear.rest.q, linear.rest.z]))
+    assert loop.controller.cycle == every
+    np.testing.assert_allclose(
+        slopes_at_rest(loop, linear), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max()
+    )
 
 
 @pytest.mark.parametrize("begin", [1e-3, -1e-3])

@@ -354,22 +354,16 @@ def test_derivatives_of_runs_do_not_see_the_steps_of_torques_and_readings(metric
 
 
 @pytest.mark.parametrize(
-    ("model", "design", "limits"),
-    [
-        ("vertical-2r", "vertical-2r-pd", (15.0, 5.0)),
-        ("vertical-2r", "vertical-2r-lqg", (15.0, 5.0)),
-    ],
+    ("design", "free"),
+    [("vertical-2r-pd", "gains.Gp"), ("vertical-2r-lqg", "observer.noise.torque")],
 )
-def test_what_a_law_demands_beyond_torque_limits_is_what_it_asks_for_without_them(
-    model, design, limits
-):
+def test_what_a_law_demands_beyond_torque_limits_is_what_it_asks_for_without_them(design, free):
+    limits = (15.0, 5.0)
     arm = apply_settings(
-        load_model(model), [f"link{j + 1}.limits.torque={x}" for j, x in enumerate(limits)]
+        load_model("vertical-2r"), [f"link{j + 1}.limits.torque={x}" for j, x in enumerate(limits)]
     )
-    free, own = ["gains.Gp"], {"minimise": "effort.energy", "subject_to": ["effort.peak<=limits"]}
-    if design.endswith("lqg"):
-        free = ["observer.noise.torque"]
-    problem = read_problem(arm, load_design(design), free, **own)
+    own = {"minimise": "effort.energy", "subject_to": ["effort.peak<=limits"]}
+    problem = read_problem(arm, load_design(design), [free], **own)
     here = problem.point(problem.free.start, slopes=False)
     demanded = here.demanded(0)
     wide = apply_settings(arm, [f"link{j + 1}.limits.torque=1000" for j in (0, 1)])
@@ -382,6 +376,18 @@ def test_what_a_law_demands_beyond_torque_limits_is_what_it_asks_for_without_the
     )
     peaks = np.abs(demanded.tau).max(axis=1) / np.array(limits) - 1
     assert problem.at(problem.free.start).violation == pytest.approx(peaks.max(), rel=1e-6)
+
+
+@pytest.mark.parametrize(("most", "violation"), [(8.0, 0.0), (4.0, 4.0)])
+def test_a_peak_above_the_torque_limit_is_kept_whatever_the_law_asks_for(most, violation):
+    # a step of 1 rad asks for 20 N m, of which the actuator gives 5
+    design = rigid_pd(Gp=20.0, Gv=3.0, kind="setpoint", loop={"sample_time": 2e-3, "duration": 2.0})
+    own = {"minimise": "effort.peak", "subject_to": [f"effort.peak<={most}"]}
+    problem = read_problem(rigid_link(torque=5.0), design, ["gains"], **own)
+    found = problem.at(problem.free.start)
+
+    assert found.violation == pytest.approx(violation, rel=1e-6)
+    assert found.objective * problem.scale == pytest.approx(5.0)
 
 
 # Closed forms

@@ -4,7 +4,8 @@ Under gravity the equilibrium of a loop without integral action depends on an er
 or of the stiffness that its law computes with. Stability ends at the first eigenvalue that crosses
 the axis at this equilibrium, or at a fold, where a real eigenvalue reaches zero and the equilibrium
 ends. Both are bracketed along the branch of equilibria that starts without error: by steps in which
-no eigenvalue moves far, then by bisection. Stability between two steps is not proven.
+no eigenvalue moves far, then by a secant that is kept as safe as bisection. Stability between two
+steps is not proven.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ LEAST = -0.999  # lowest relative error of a stiffness in the continuation
 _FIRST = 1e-2  # first step of the error
 _LONGEST = 0.5  # longest step, in units of 1 + |error|
 _LOCATED = 1e-7  # accuracy of an end, relative to the error or to 0.01
-_INWARD = 0.02  # of a bracket
+_INWARD = 0.02  # of the bracket's width, by which the secant's point is moved inwards
 _TURNED = 0.15  # largest relative change of an eigenvalue in a step
 _SLOW = 1e-2  # of the median size of eigenvalues: slower ones may change as much as these
 _DAMPED = 0.02  # largest change of a damping ratio in a step
@@ -110,20 +111,19 @@ class Followed:
         return complex(self.rates[self.rates.real.argmax()])
 
     @property
-    def moving(self) -> ComplexArray:
+    def compared(self) -> ComplexArray:
         """Eigenvalues (N,) [1/s], or multipliers over one sample, by which steps are judged.
 
-        Of a law that repeats the sizes of its multipliers: over a cycle these turn so often that
-        one cannot be told from another.
+        Of a law that repeats the magnitudes of its multipliers: over a cycle their phases wrap.
         """
         return self.values if self.of is None else np.abs(self.values).astype(complex)
 
     @property
     def depth(self) -> Array:
-        """Damping of `moving` (N,) [-]: -Re lambda/|lambda|, or 1 - |z| of one sample."""
+        """Damping of `compared` (N,) [-]: -Re lambda/|lambda|, or 1 - |z| of one sample."""
         if self.period is not None:
-            return 1 - np.abs(self.moving)
-        return -self.moving.real / np.maximum(np.abs(self.moving), np.finfo(float).tiny)
+            return 1 - np.abs(self.compared)
+        return -self.compared.real / np.maximum(np.abs(self.compared), np.finfo(float).tiny)
 
     @property
     def growth(self) -> float:
@@ -151,14 +151,6 @@ class ErrorFamily:
     lowest: float = LEAST
     highest: float = FARTHEST
     adjusted: Callable[[LinearLoop, float], LinearLoop] | None = None
-
-    def up_to(self, size: float) -> ErrorFamily:
-        """Return the family over no larger errors than a size."""
-        if size >= max(self.highest, -self.lowest):
-            return self
-        family = replace(self, lowest=max(self.lowest, -size), highest=min(self.highest, size))
-        vars(family)["start"] = self.start
-        return family
 
     @cached_property
     def start(self) -> Followed:
@@ -266,9 +258,12 @@ class ErrorFamily:
             values = self.start.as_rates(values)
         return mode_rates(values, rates, lambda k: self.start.name(self.names, complex(values[k])))
 
-    def end(self, sign: int) -> StabilityLimit | None:
-        """Follow the loop over errors of this sign up to its stability limit; None without one."""
-        limit = self.highest if sign > 0 else self.lowest
+    def end(self, sign: int, within: float = np.inf) -> StabilityLimit | None:
+        """Follow the loop over errors of this sign up to its stability limit; None without one.
+
+        Only limits of a size up to `within` are looked for.
+        """
+        limit = min(self.highest, within) if sign > 0 else max(self.lowest, -within)
         before, here, step = None, self.start, _FIRST
         while here.error != limit:
             ahead = here.error + sign * step
@@ -352,9 +347,9 @@ def _between(here: Followed, there: Followed, allowed: float) -> float:
 
 def _moderate(here: Followed, there: Followed) -> bool:
     """Whether eigenvalues move too little in a step to cross the axis and return."""
-    gap = np.abs(here.moving[:, None] - there.moving)
+    gap = np.abs(here.compared[:, None] - there.compared)
     rows, columns = scipy.optimize.linear_sum_assignment(gap)
-    first, last = here.moving[rows], there.moving[columns]
+    first, last = here.compared[rows], there.compared[columns]
     size = np.maximum(np.abs(first), np.abs(last)) if here.period is None else np.ones(len(first))
     slow = _SLOW * np.median(size)
     turned = np.abs(last - first) <= _TURNED * np.maximum(size, slow)

@@ -216,7 +216,7 @@ class PoseLoop:
         self._require_stable()
         none = np.inf if sign > 0 else -1.0
         if self.family and self.moves:
-            end = self.family.up_to(within).end(sign)
+            end = self.family.end(sign, within)
             return (end.alpha if end else none), False
         return max(self._first_unstable(sign), -1.0), True
 

@@ -303,7 +303,7 @@ def _nearest(
         if deadline.passed:
             break
         family = errors.along(direction)
-        end = replace(family, highest=min(family.highest, best)).end(1)
+        end = family.end(1, best)
         tried += 1
         if end is not None and end.alpha < best:
             best, limit, at = end.alpha, end, direction

@@ -84,7 +84,7 @@ class NormSearch:
             response = Response(system)
             self._peaks = find_peaks(response, self._peaks)
             return pieces_at(response, self._peaks)
-        if not system.sampled:  # the structure has no other feedthrough than round-off
+        if not system.sampled:  # feedthrough is round-off, or of no account for a first descent
             system = replace(system, D=np.zeros_like(system.D))
         return h2_pieces(system)
 
@@ -124,7 +124,7 @@ class NormSearch:
         brief.sort(key=_merit)
         promising = brief[:_FINAL]
         if self.kind == "hinf" and not stopped:
-            smooth = self._from_smooth_norm(brief[0].x, seed, told)
+            smooth = self._from_h2_norm(brief[0].x, seed, told)
             promising += [smooth] if _merit(smooth) < _merit(promising[-1]) else []
         found = brief[:1] if stopped else []
         for one in promising:
@@ -136,12 +136,12 @@ class NormSearch:
         self.evaluations += search.evaluations
         return min(found, key=_merit), search.starts
 
-    def _from_smooth_norm(
+    def _from_h2_norm(
         self, x: Array, seed: int, callback: Callable[[Progress], bool | None]
     ) -> Minimum:
-        """Descend briefly from where the H2 norm, without feedthrough, is least.
+        """Descend briefly in the H2 norm, which is smooth, and from there in the largest peak.
 
-        It is smooth where the largest of many peaks stalls a search.
+        A descent in the largest of many peaks may stall early.
         """
         smooth = NormSearch(self.loop, self.structure, "h2", self.decay)
         near = smooth._descend(x, _BRIEF, seed, lambda _: False, certify=False)

@@ -49,7 +49,7 @@ class Goals:
         Whether limits of margins are those of the exact margins, not of eigenvalues of some cases;
         a loop that is not stable then does not exist.
     reserves
-        By index of a requirement, how much more than its limit is to be kept, relative to it: what
+        By requirement, how much more than its limit is to be kept, in the unit of `violation`: what
         the run of a verdict differs by.
     """
 
@@ -65,7 +65,7 @@ class Goals:
     runs_on: frozenset[int] = field(default_factory=frozenset)
     possible: ArmSet = field(default_factory=ArmSet, repr=False)
     exact: bool = False
-    reserves: Mapping[int, float] = field(default_factory=dict)
+    reserves: Mapping[Requirement, float] = field(default_factory=dict)
 
     @property
     def settles(self) -> bool:

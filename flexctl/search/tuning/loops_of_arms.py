@@ -16,7 +16,7 @@ from flexctl.robustness import with_free_stiffness
 from flexctl.search.study import Study
 from flexctl.simulation import compile_verdict
 
-_FAR = 1e6  # times a limit of torque: no run that ends reaches it
+_FAR = 1e6  # times a limit of torque: it has no effect
 _FINE = 1e-7  # of the steps of torques and readings: differences of runs do not see them
 
 
@@ -82,11 +82,11 @@ def _with_far_limits(arm: Arm) -> Arm:
 
 def _far(link: Link) -> Link:
     if link.command == "voltage" and link.motor:
-        most = {"voltage_limit": _times_far(link.motor.voltage_limit)}
-        return link.model_copy(update={"motor": link.motor.model_copy(update=most)})
+        voltage = {"voltage_limit": _times_far(link.motor.voltage_limit)}
+        return link.model_copy(update={"motor": link.motor.model_copy(update=voltage)})
     limits = link.limits.model_copy(update={"torque": _times_far(link.limits.torque)})
-    most = {"current_limit": _times_far(link.motor.current_limit)} if link.motor else {}
-    motor = link.motor and link.motor.model_copy(update=most)
+    current = {"current_limit": _times_far(link.motor.current_limit)} if link.motor else {}
+    motor = link.motor and link.motor.model_copy(update=current)
     return link.model_copy(update={"limits": limits, "motor": motor})
 
 

@@ -167,7 +167,7 @@ def _facts(kind: str, problem: Problem, u: Array) -> str:
     limits = [*problem.spectral, *filter(None, [problem.of_eigenvalues])]
     watched = [astuple(one) for one in limits]  # with all their cases, which repr leaves out
     how = len(problem.spectral), problem.scale, problem.aim, problem.exact
-    return repr((kind, asked, watched, how, dict(problem.reserves), u.tolist()))
+    return repr((kind, asked, watched, how, list(problem.reserves.items()), u.tolist()))
 
 
 def _of_verdict(problem: Problem, u: Array, arm: Mapping[str, float]) -> str:

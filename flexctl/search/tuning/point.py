@@ -151,40 +151,33 @@ class Point:
         A rounded run has steps where this one has slopes; a verdict is of the rounded one.
         """
         if arm not in self._runs:
-            self._runs[arm] = self._simulated(arm, self.loop(arm))
+            self._runs[arm] = _simulated(self.loop(arm), self._integrator(arm))
         return self._runs[arm]
 
     def demanded(self, arm: int) -> Trajectory:
         """Run of an arm whose torques are all that its law asks for, beyond their limits.
 
-        Until a torque reaches its limit it is the arm's own run, so that the law keeps the limits
-        in the one if and only if it does in the other; at a limit it has slopes, which the torques
-        of the own run have not. Where it ends early it is the own run.
+        Until a torque reaches its limit it is the arm's own run, so that no torque reaches its
+        limit in the one if and only if none does in the other; at a limit it has slopes, which the
+        torques of the own run have not. Where it ends early it is the own run.
         """
         own, loop = self.run(arm), self.loop(arm)
         if (np.abs(own.tau).max(axis=1) < (1 - _NEAR) * loop.torque_limit).all():
             return own
+        if self._beside and self._beside.demanded(arm) is self._beside.run(arm):
+            return own
         if arm not in self._demanded:
+            integrator = _name_of(own.integrator)
             try:
-                self._demanded[arm] = self._simulated(arm, with_far_limits(loop))
-            except LostError:
-                self._demanded[arm] = own
+                self._demanded[arm] = _simulated(with_far_limits(loop), integrator)
+            except LostError:  # beside a place where it runs, there is no slope
+                self._demanded[arm] = self._beside.demanded(arm) if self._beside else own
         return self._demanded[arm]
-
-    def _simulated(self, arm: int, loop: ClosedLoop) -> Trajectory:
-        loop, integrator = with_fine_steps(loop), self._integrator(arm)
-        try:
-            return simulate(
-                loop, times=run_times(loop), tolerance=_TOLERANCE, integrator=integrator
-            )
-        except RunFailed as error:
-            raise LostError(str(error)) from error
 
     def _integrator(self, arm: int) -> str:
         """Return that of the point beside which this one is: differences are then smooth."""
         known = self._beside._runs.get(arm) if self._beside else None
-        words = known.integrator if known else ""
-        return next((k for k, one in INTEGRATORS.items() if words.startswith(one.words)), AUTO)
+        return _name_of(known.integrator) if known else AUTO
 
     def metrics(self, arm: int, keys: Sequence[str]) -> dict[str, Metric]:
         """Return some metrics of an arm."""
@@ -253,7 +246,7 @@ class Point:
         for k, one in enumerate(self.problem.requirements):
             for arm in () if self.problem.by_eigenvalues(one) else self.arms(nominal=one.nominal):
                 part = self._limit(one, arm)
-                values.append(part[0] + self.problem.reserves.get(k, 0.0))
+                values.append(part[0] + self.problem.reserves.get(one, 0.0))
                 slopes.append(part[1])
                 owners += [k] * len(part[0])
         for arm in self.problem.runs_on:
@@ -269,6 +262,9 @@ class Point:
             return self._peaks(arm, Peaks(key=SETTLING, after=value), 1.0)
         if peaked and value > 0:
             values, slopes = self._peaks(arm, Peaks(key=one.key), value)
+            if one.key == PEAK and (joints := self._limited_above(value, arm)):
+                more = self._peaks(arm, Peaks(key=PEAK, joints=joints), value)
+                values, slopes = np.append(values, more[0]), np.vstack([slopes, more[1]])
             return values - 1.0, slopes
         side = -1.0 if one.limit.least else 1.0
         if self._in_pieces(one.key, arm) and one.limit.least == (one.key in MORE_IS_BETTER):
@@ -277,6 +273,11 @@ class Point:
                 return np.array([_NO_LIMIT]), np.zeros((1, len(self.neighbours)))
             return side * (values - value) / one.size, side * slopes / one.size
         return self._differences(lambda at: self._excess(at, one, arm))
+
+    def _limited_above(self, value: float, arm: int) -> tuple[int, ...]:
+        """Joints whose torques are at limits above a value: their peaks have no slopes."""
+        most, limit = np.abs(self.run(arm).tau).max(axis=1), self.loop(arm).torque_limit
+        return tuple(np.flatnonzero((limit > value) & (most >= (1 - _NEAR) * limit)).tolist())
 
     def _in_pieces(self, key: str, arm: int) -> bool:
         """Whether a margin has pieces with derivatives: not where the law repeats in cycles."""
@@ -315,7 +316,7 @@ class Point:
         return self._differences(excess)
 
     def _peaks(self, arm: int, peaks: Peaks, scale: float) -> tuple[Array, Array]:
-        run = Point.demanded if peaks.key == PEAK else Point.run
+        run = Point.demanded if peaks.joints else Point.run
         signals = peaks.signals(self.loop(arm), run(self, arm))
         places = peaks.find(signals)
         if not places:
@@ -351,3 +352,17 @@ class Point:
         with np.errstate(invalid="ignore"):
             found = np.array(slopes).reshape(-1, len(here)).T
         return here, np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
+
+
+def _simulated(loop: ClosedLoop, integrator: str) -> Trajectory:
+    """Run a loop with torques and readings that are hardly rounded."""
+    loop = with_fine_steps(loop)
+    try:
+        return simulate(loop, times=run_times(loop), tolerance=_TOLERANCE, integrator=integrator)
+    except RunFailed as error:
+        raise LostError(str(error)) from error
+
+
+def _name_of(words: str) -> str:
+    """Name of the integrator that a run describes."""
+    return next((k for k, one in INTEGRATORS.items() if words.startswith(one.words)), AUTO)

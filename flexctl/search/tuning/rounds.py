@@ -42,7 +42,7 @@ _RELIEFS = 4  # limits that are given up, one at a time
 _RELIEF = 40  # evaluations of each
 _WORSE = 1e-3  # of the objective's scale, by which an arm that is not watched does worse
 _Key = tuple[tuple[str, float], ...]  # numbers of an arm
-_ROUGH = 0.05  # violation in a verdict's run that a reserve may make good
+_MOST_RESERVE = 0.05  # violation in a verdict's run that a reserve may make good
 _NEW_ARMS = 2  # that are watched after a round
 
 
@@ -188,7 +188,7 @@ class Rounds:
         stable = self.problem.spectral[0]
         finer = (Case(order=order) for order in arm_loops(self.problem.study).finer)
         stable = replace(stable, cases=tuple(dict.fromkeys((*stable.cases, *finer))))
-        problem = replace(self.problem, exact=True, spectral=(stable,))
+        problem = replace(self.problem, exact=True, spectral=(stable,), reserves={})
         found = Search(problem, self.memory, evaluations=self.each, seed=self.seed).approach(u)
         self.nearest = found
         return self._judge(found.u, self.arms)
@@ -274,8 +274,8 @@ class Rounds:
         reserves = dict(self.problem.reserves)
         for k, one in enumerate(self.problem.requirements):
             beyond = max(arm.violations[k] for arm in judged.counted)
-            if one.key.startswith(OF_RUNS) and _KEPT < beyond <= _ROUGH:
-                reserves[k] = reserves.get(k, 0.0) + 2 * beyond
+            if one.key.startswith(OF_RUNS) and _KEPT < beyond <= _MOST_RESERVE:
+                reserves[one] = reserves.get(one, 0.0) + 2 * beyond
         new = reserves != self.problem.reserves
         self.problem = replace(self.problem, reserves=reserves)
         return new

@@ -28,10 +28,13 @@ class Peaks:
     after
         Time [s] after the end of the reference from which the tip is to stay within its band, of a
         settling time.
+    joints
+        Of torques, the joints that count; all, if empty.
     """
 
     key: str
     after: float = 0.0
+    joints: tuple[int, ...] = ()
 
     def signals(self, loop: ClosedLoop, run: Trajectory) -> Array:
         """Signals (k, N) whose largest value is the metric; of a settling time log(error/band)."""
@@ -41,7 +44,7 @@ class Peaks:
             error = np.log(np.maximum(run.rest_error, _FLOOR * band) / band)
             return np.where(run.t >= end + self.after - 1e-12, error, -np.inf)[None]
         if self.key == PEAK:
-            return np.abs(run.tau)
+            return np.abs(run.tau[list(self.joints)] if self.joints else run.tau)
         moving = run.t <= end if end > 0 and loop.controller.reference.rests else run.t >= 0
         after = run.t >= end
         last = after & (run.t >= run.t[-1] - (run.t[-1] - end) / 10)
