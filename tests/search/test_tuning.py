@@ -435,6 +435,25 @@ def test_a_limit_that_rounded_torques_exceed_is_kept_by_more():
     assert found.values["gains.Gp"][1] > 4.85
 
 
+def test_where_rounding_decides_rounded_runs_are_compared():
+    # torques below half a step of 0.2 N m are none: gentle gains never bring the tip within 10 mm
+    loop = {"sample_time": 0.005, "duration": 4.0, "torque_resolution": 0.2, "settle_within": 0.01}
+    found = tune(
+        rigid_link(inertia=0.5, dh={"a": 1.0}),
+        rigid_pd(Gp=30.0, Gv=8.0, kind="setpoint", loop=loop),
+        ["gains"],
+        minimise="effort.peak",
+        subject_to=["residual.settling_time<=3"],
+        starts=1,
+        evaluations=40,
+        jobs=1,
+    )
+
+    assert found.feasible
+    assert max(one.round for one in found.starts) > 0
+    assert found.objective_after < 0.5 * found.objective_before
+
+
 def test_the_best_damping_of_a_rigid_joint_is_the_critical_one():
     # J s^2 + Gv s + Gp: the slowest pole is fastest where both are -sqrt(Gp/J), a double one.
     arm, design = rigid_link(inertia=0.5), rigid_pd()

@@ -48,6 +48,8 @@ class Goals:
     exact
         Whether limits of margins are those of the exact margins, not of eigenvalues of some cases;
         a loop that is not stable then does not exist.
+    rounded
+        Whether runs have rounded torques and readings, as those of verdicts have.
     reserves
         By requirement, how much more than its limit is to be kept, in the unit of `violation`: what
         the run of a verdict differs by.
@@ -65,7 +67,16 @@ class Goals:
     runs_on: frozenset[int] = field(default_factory=frozenset)
     possible: ArmSet = field(default_factory=ArmSet, repr=False)
     exact: bool = False
+    rounded: bool = False
     reserves: Mapping[Requirement, float] = field(default_factory=dict)
+
+    @property
+    def rounds(self) -> bool:
+        """Whether the law rounds torques or readings."""
+        controller = self.loop(0).controller
+        readings = controller.fitted.readings if controller.fitted else ()
+        rounded = bool(controller.design.loop.torque_resolution)
+        return rounded or any(one.resolution for one in readings)
 
     @property
     def settles(self) -> bool:

@@ -166,7 +166,7 @@ def _facts(kind: str, problem: Problem, u: Array) -> str:
     asked = problem.objective, problem.requirements, problem.arms, problem.runs_on
     limits = [*problem.spectral, *filter(None, [problem.of_eigenvalues])]
     watched = [astuple(one) for one in limits]  # with all their cases, which repr leaves out
-    how = len(problem.spectral), problem.scale, problem.aim, problem.exact
+    how = len(problem.spectral), problem.scale, problem.aim, problem.exact, problem.rounded
     return repr((kind, asked, watched, how, list(problem.reserves.items()), u.tolist()))
 
 

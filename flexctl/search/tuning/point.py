@@ -43,6 +43,7 @@ from flexctl.verdict import (
 )
 
 STEP = 2e-5  # of the scales, over which matrices and runs are compared
+_ROUNDED_STEP = 1e-2  # the same of rounded runs: what rounding adds is small beside it
 _TOLERANCE = Tolerance.of(1e-7)  # of runs: derivatives are then accurate to 1e-3
 _BEST = 1e6  # of the objective's scale: more is no better
 _NEAR = 1e-6  # of a torque limit, within which a torque may be limited: steps round it down
@@ -91,8 +92,9 @@ class Point:
         if not self.slopes:
             return []
         if not self._near:
+            size = _ROUNDED_STEP if self.problem.rounded else STEP
             for i, x in enumerate(self.u):
-                step = STEP if x + STEP <= 1 else -STEP
+                step = size if x + size <= 1 else -size
                 moved = self.u.copy()
                 moved[i] += step
                 self._near.append((Point(problem=self.problem, u=moved, _beside=self), step))
@@ -151,8 +153,15 @@ class Point:
         A rounded run has steps where this one has slopes; a verdict is of the rounded one.
         """
         if arm not in self._runs:
-            self._runs[arm] = _simulated(self.loop(arm), self._integrator(arm))
+            self._runs[arm] = self._simulated(self.loop(arm), self._integrator(arm))
         return self._runs[arm]
+
+    def _simulated(self, loop: ClosedLoop, integrator: str) -> Trajectory:
+        run = loop if self.problem.rounded else with_fine_steps(loop)
+        try:
+            return simulate(run, times=run_times(run), tolerance=_TOLERANCE, integrator=integrator)
+        except RunFailed as error:
+            raise LostError(str(error)) from error
 
     def demanded(self, arm: int) -> Trajectory:
         """Run of an arm whose torques are all that its law asks for, beyond their limits.
@@ -169,7 +178,7 @@ class Point:
         if arm not in self._demanded:
             integrator = _name_of(own.integrator)
             try:
-                self._demanded[arm] = _simulated(with_far_limits(loop), integrator)
+                self._demanded[arm] = self._simulated(with_far_limits(loop), integrator)
             except LostError:  # beside a place where it runs, there is no slope
                 self._demanded[arm] = self._beside.demanded(arm) if self._beside else own
         return self._demanded[arm]
@@ -352,15 +361,6 @@ class Point:
         with np.errstate(invalid="ignore"):
             found = np.array(slopes).reshape(-1, len(here)).T
         return here, np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
-
-
-def _simulated(loop: ClosedLoop, integrator: str) -> Trajectory:
-    """Run a loop with torques and readings that are hardly rounded."""
-    loop = with_fine_steps(loop)
-    try:
-        return simulate(loop, times=run_times(loop), tolerance=_TOLERANCE, integrator=integrator)
-    except RunFailed as error:
-        raise LostError(str(error)) from error
 
 
 def _name_of(words: str) -> str:

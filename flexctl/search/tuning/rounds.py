@@ -42,6 +42,7 @@ _RELIEFS = 4  # limits that are given up, one at a time
 _RELIEF = 40  # evaluations of each
 _WORSE = 1e-3  # of the objective's scale, by which an arm that is not watched does worse
 _Key = tuple[tuple[str, float], ...]  # numbers of an arm
+_MUCH = 0.1  # of an objective, by which rounding may make it worse
 _MOST_RESERVE = 0.05  # violation in a verdict's run that a reserve may make good
 _NEW_ARMS = 2  # that are watched after a round
 
@@ -165,8 +166,8 @@ class Rounds:
             self.candidates.append(found.u)
             judged = self._judge(found.u, self.arms)
             news = self._learn(judged)
-            if found.violation <= 0 < judged.violation:
-                news |= self._keep_reserves(judged)
+            if found.violation <= 0:
+                news |= self._round(found, judged) or self._keep_reserves(judged)
             if judged.violation <= _KEPT and not news:
                 news = self._learn_from_others(judged, unseen, self.seed + turn + 1)
             if not news:
@@ -265,6 +266,22 @@ class Rounds:
         if worst_arm.objective > reached + _WORSE * self.problem.scale:
             self._watch(worst_arm.arm)
         return self.problem != before
+
+    def _round(self, found: Found, judged: _Judged) -> bool:
+        """Search over rounded runs from now on where rounding makes the verdict much worse.
+
+        Returns whether that is new.
+        """
+        if self.problem.rounded or not self.problem.rounds:
+            return False
+        requirements, nominal = self.problem.requirements, judged.arms[0]
+        ran = [k for k, one in enumerate(requirements) if one.key.startswith(OF_RUNS)]
+        lost = any(nominal.violations[k] > _MOST_RESERVE for k in ran)
+        own = abs(found.objective) if found.objective else self.problem.scale
+        if not lost and nominal.objective <= found.objective + _MUCH * own:
+            return False
+        self.problem = replace(self.problem, rounded=True, reserves={})
+        return True
 
     def _keep_reserves(self, judged: _Judged) -> bool:
         """Keep limits of runs by more where the search kept them and the verdict did not quite.
