@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.errors import ComputationError
+from flexctl.errors import ComputationError, InputError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.equilibrium import Equilibrium, find_loop_equilibrium
+from flexctl.loop.linear import N_PATH, motion_poses
 from flexctl.plant import find_equilibrium
 
 _ROUND_OFF = 1e-9  # of a torque limit
@@ -138,15 +139,42 @@ def why_not_held(
     return reason + first if beyond[0][0] < t else reason
 
 
+def require_strength(loop: ClosedLoop, name: str) -> None:
+    """Refuse an arm that its actuators cannot hold at the reference, whatever the gains.
+
+    Raises InputError with the arm's `name`, the joint, and the torque that holds it at the end or
+    at a pose of the motion.
+    """
+    times, poses = motion_poses(loop.controller.reference, N_PATH)
+    for t, pose in zip(times[::-1].tolist(), poses[::-1], strict=True):
+        try:
+            held = find_equilibrium(loop.truth, loop.truth.straight(pose))[1]
+        except ComputationError:  # the links are too soft, which is not a matter of limits
+            continue
+        torque = held * loop.truth.torque_per_command
+        if exceeding(torque, loop.holding_limit).size:
+            at_end = t == loop.controller.reference.duration
+            where = "at rest at the end" if at_end else f"at its pose at t = {t:.3g} s"
+            joint, needed, limit = _weakest(loop, torque)
+            raise InputError(
+                f"{name}: {joint}: expected an actuator that gives the {needed} that hold the arm "
+                f"{where} of the motion, whatever the gains, got a limit of {limit}"
+            )
+
+
 def too_weak(loop: ClosedLoop, torque: Array, where: str) -> str:
     """Name the joint whose holding torque (m,) exceeds its limit by the largest ratio."""
+    joint, needed, limit = _weakest(loop, torque)
+    needs = f"{joint} needs {needed}, its limit is {limit}"
+    return f"the actuators cannot hold the arm {where}: {needs}"
+
+
+def _weakest(loop: ClosedLoop, torque: Array) -> tuple[str, str, str]:
+    """Write that joint, its torque and its limit."""
     limit = loop.holding_limit
     j = int(np.argmax(np.abs(torque) / limit))
     unit = "N" if loop.truth.bodies[j].sliding else "N m"
-    return (
-        f"the actuators cannot hold the arm {where}: joint{j + 1} needs {abs(torque[j]):.3g} "
-        f"{unit}, its limit is {limit[j]:.3g} {unit}"
-    )
+    return f"joint{j + 1}", f"{abs(torque[j]):.3g} {unit}", f"{limit[j]:.3g} {unit}"
 
 
 def why_it_leaves(loop: ClosedLoop, equilibrium: FinalEquilibrium) -> str:

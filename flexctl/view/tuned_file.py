@@ -49,5 +49,6 @@ def _limit(one: Constraint, units: Mapping[str, str]) -> str:
     key = one.requirement.key
     before, after = (metric_value(key, x, units) for x in (one.before, one.value))
     return (
-        f"{key}: {before} -> {after}, {limit_text(one, units)}: {'kept' if one.met else 'NOT kept'}"
+        f"{key}: {before} -> {after}, {limit_text(one.requirement, units)}: "
+        f"{'kept' if one.met else 'NOT kept'}"
     )

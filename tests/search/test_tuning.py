@@ -32,6 +32,11 @@ def rigid_pd(Gp=8.0, Gv=1.0, **tables):
     return make_design([0.0], [1.0], "joint-pd", gains={"Gp": Gp, "Gv": Gv}, **tables)
 
 
+def tune_once(arm, design, free=(), **options):
+    """From the start alone, in this process."""
+    return tune(arm, design, free, starts=1, jobs=1, **options)
+
+
 # Free numbers
 
 
@@ -771,6 +776,70 @@ def test_where_limits_cannot_be_kept_the_nearest_design_is_that_of_the_verified_
     assert not found.feasible
     assert found.values["gains.Gv"][1] == pytest.approx(5.0)
     assert found.starts[0].violation == pytest.approx(max(c.violation for c in found.constraints))
+
+
+def test_short_searches_without_a_limit_are_no_longer_than_a_search_may_be():
+    limits = ["stability.spectral_abscissa<=-3", "stability.min_damping_ratio<=0.3"]
+    found = tune_once(
+        rigid_link(inertia=0.5),
+        rigid_pd(Gp=20.0, Gv=2.0),
+        {"gains.Gv": (0.5, 5.0), "gains.Gp": (19.0, 21.0)},
+        minimise="tracking.tip_error_rms",
+        subject_to=limits,
+        evaluations=3,
+    )
+
+    assert not found.feasible
+    assert len(found.conflict) == 2
+    assert max(one.evaluations for one in found.conflict) <= 4 * 3 + 3  # of eigenvalues alone, runs
+
+
+def test_what_a_settling_time_limit_lacks_is_told_as_a_multiple_of_the_band():
+    # J s^2 + Gv s + Gp with Gp <= 1 is slower than 2 rad/s: at 0.5 s it is far from 5 mm
+    found = tune_once(
+        rigid_link(inertia=0.5, dh={"a": 1.0}),
+        rigid_pd(Gp=1.0, Gv=1.0, kind="setpoint", loop={"duration": 20.0, "settle_within": 0.005}),
+        {"gains.Gp": (0.5, 1.0), "gains.Gv": (0.5, 3.0)},
+        minimise="effort.energy",
+        subject_to=["residual.settling_time<=0.5", "effort.peak<=0.4"],  # it is Gp at least
+        evaluations=20,
+    )
+    without_peak = {one.requirement.key: one for one in found.conflict}["effort.peak"]
+
+    assert not found.feasible
+    assert without_peak.worst.key == "residual.settling_time"
+    times = np.exp(without_peak.violation)
+    assert 100 < times < 200  # of at most 200, the whole step
+    assert (
+        "Without peak command at most 0.4 N m: settling time at most 0.5 s is still violated "
+        f"(the tip error is up to {times:.3g} times the band after that)"
+    ) in explain(found)
+
+
+@pytest.mark.parametrize(("evaluations", "status"), [(3, "limit"), (100, "stalled")])
+def test_a_search_for_a_short_settling_time_says_how_it_ended(evaluations, status):
+    found = tune_once(
+        ARM,
+        DESIGN,
+        {"gains.Gv": (1.0, 20.0)},
+        minimise="residual.settling_time",
+        subject_to=[],
+        evaluations=evaluations,
+    )
+
+    assert found.starts[0].status == status
+    assert np.isnan(found.starts[0].stationarity) == (status == "limit")
+    assert ("used up its evaluations" in explain(found)) == (status == "limit")
+
+
+@pytest.mark.parametrize("over", [{}, {"payload.mass": [1.0, 12.0]}])
+def test_an_arm_that_its_actuators_cannot_hold_is_refused_before_any_search(over):
+    # m g l of the elbow with 12 kg, and of the shoulder with 5 N m
+    arm = load_model("vertical-2r")
+    weak = arm if over else apply_settings(arm, ["link1.limits.torque=5"])
+    joint, torque = ("joint2", "51.9 N m") if over else ("joint1", "19.8 N m")
+    with pytest.raises(InputError, match=f"{joint}: expected an actuator .* {torque} .* got a lim"):
+        tune_once(weak, "vertical-2r-pd", over=over)
 
 
 def test_by_default_half_the_decay_is_kept_where_it_shows_within_the_run():

@@ -29,6 +29,7 @@ _DEPTHS = (1.0, 0.3, 0.1)  # of abscissae below the one that is reached, relativ
 _GAIN = 1e-3  # relative fall that is worth another turn
 _LEAST = 0.3  # of the objective's scale, below which it is told on a new one
 _REMEMBERED = 8  # places whose loops and runs are kept
+_ENDS = ("stationary", "stalled")
 _STEP = 0.2  # of the scales: a step that is neither small nor large
 
 
@@ -59,7 +60,8 @@ class Found:
         There, as the search sees them; an infinite violation where there is no stable loop.
     stationarity
         Norm of the smallest combination of gradients of the objective, relative to its size, with
-        those of limits and bounds that are reached, by u: 0 at a minimum.
+        those of limits and bounds that are reached, by u: 0 at a minimum. Of a settling time those
+        of the largest tip error after a slightly shorter one; NaN where none was tried to the end.
     status
         How the search ended: "stationary", "stalled", "limit" of evaluations, "unstable".
     evaluations
@@ -114,8 +116,14 @@ class Search:
         return self._found(self._settle(u) if self.problem.settles else self._descend(u))
 
     def approach(self, u: Array) -> Found:
-        """Search from a stable place (n,) for one that violates limits least."""
-        return self._found(self._keep_limits(u)) if self._exists(u) else self._lost(u)
+        """Search from a stable place (n,) for one that violates limits least.
+
+        Where it keeps all, go on from there as `run` does.
+        """
+        if not self._exists(u):
+            return self._lost(u)
+        kept = self._keep_limits(u, _ONE_AIM)
+        return self._found(kept) if kept.violation > 0 else self.run(kept.x)
 
     def _exists(self, u: Array) -> bool:
         """Whether there is a stable loop at u (n,), and its run."""
@@ -132,12 +140,15 @@ class Search:
         )
 
     def _found(self, found: Minimum) -> Found:
+        status = found.status
+        if status not in _ENDS:  # it was given up, or another was to follow
+            status = "limit" if self.left <= 0 else "stalled"
         return Found(
             u=found.x,
             objective=self._value(found.x),
             violation=found.violation,
             stationarity=found.stationarity,
-            status=found.status,
+            status=status,
             evaluations=self._count,
             multipliers=self._multipliers(found),
             history=tuple(self.history),
@@ -198,7 +209,7 @@ class Search:
         return functions
 
     def _descend(self, u: Array) -> Minimum:
-        functions, kept = self._functions(self.problem), self._keep_limits(u)
+        functions, kept = self._functions(self.problem), self._keep_limits(u, _ONE_AIM)
         if self.problem.linear:
             self.left *= _CHEAPER
         goal = self.problem.of_eigenvalues
@@ -238,15 +249,15 @@ class Search:
             return best
         return self._minimise(functions, best.x, evaluations=self.left)
 
-    def _keep_limits(self, u: Array) -> Minimum:
+    def _keep_limits(self, u: Array, evaluations: int) -> Minimum:
         """Search for a place where all limits are kept."""
-        most = max(min(_ONE_AIM, self.left), 1)
+        most = max(min(evaluations, self.left), 1)
         functions = self._functions(self.problem, limits=True)
         return self._minimise(functions, u, target=0.0, evaluations=most)
 
     def _settle(self, u: Array) -> Minimum:
         """Try ever shorter settling times, each as a limit of the error after it."""
-        best = tried = self._keep_limits(u)
+        best = tried = self._keep_limits(u, self.left)  # without it there is no aim
         time, ratio = self._settling(best.x), _QUICKER
         if not np.isfinite(time):
             time = self._window
@@ -263,7 +274,11 @@ class Search:
                 return replace(tried, x=best.x)
             else:
                 ratio = np.sqrt(ratio)
-        return best
+        if best.violation > 0:
+            return best
+        if not time:  # no loop settles sooner
+            return replace(best, stationarity=0.0, status="stationary")
+        return replace(best, stationarity=np.nan)
 
     def _settling(self, u: Array) -> float:
         return self._unweighted(u)

@@ -52,13 +52,16 @@ class Relief:
     requirement
         The limit that is given up.
     violation
-        The least violation of the others that a short search finds, relative to their limits.
+        The least violation of the others that a short search finds, as of `Constraint`.
+    worst
+        The limit that is violated most there; None where it is stability, or nothing.
     objective, evaluations
         There, and of that search.
     """
 
     requirement: Requirement
     violation: float
+    worst: Requirement | None
     objective: float
     evaluations: int
 
@@ -74,7 +77,9 @@ class Unseen:
     worst
         Numbers by key of the worst arm.
     violation
-        There, relative to the limit.
+        There, as of `Constraint`.
+    lost
+        The limit that is violated most there; None where there is no stable loop, or none is.
     objective
         On the arm where it is worst; of a quantile on that share of the arms.
     """
@@ -83,6 +88,7 @@ class Unseen:
     met: int
     worst: Mapping[str, float]
     violation: float
+    lost: Requirement | None
     objective: float
 
 
@@ -115,7 +121,7 @@ class Tuning(Summary):
     conflict
         Where they are not: limits that stand against each other, and what it buys to give one up.
     starts
-        Searches, the best first.
+        Searches: those that ended at the answer, then the others, the best first.
     arms
         Arms over which the design was tuned, the nominal one first.
     unseen

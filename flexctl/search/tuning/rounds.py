@@ -13,6 +13,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
+from flexctl.loop import require_strength
 from flexctl.model import Design
 from flexctl.parallel import in_parallel
 from flexctl.robustness import Certificate, certify
@@ -39,7 +40,7 @@ from flexctl.verdict import OF_RUNS, Evaluation, compare
 _ROUNDS = 6
 _KEPT = 1e-9  # violation, relative to the limit, that is none
 _RELIEFS = 4  # limits that are given up, one at a time
-_RELIEF = 40  # evaluations of each
+_RELIEF = 40  # evaluations of each, at most
 _WORSE = 1e-3  # of the objective's scale, by which an arm that is not watched does worse
 _Key = tuple[tuple[str, float], ...]  # numbers of an arm
 _MUCH = 0.1  # of an objective, by which rounding may make it worse
@@ -130,6 +131,7 @@ class Rounds:
         start = self.problem.free.start
         self._check(start)
         first = self._judge(start, self.arms)
+        self._require_held(first)
         scale = abs(first.objective)
         scale = scale if 0 < scale < np.inf else 1.0
         self.problem = watched_over(replace(self.problem, scale=scale), ({},))
@@ -212,6 +214,14 @@ class Rounds:
                     f"free: {one.name}: expected a number on which a metric depends, got one that "
                     "changes neither eigenvalues nor the run"
                 )
+
+    def _require_held(self, first: _Judged) -> None:
+        """Refuse arms that no design holds, among those on which there is no verdict."""
+        for one in first.counted:
+            if one.failed:
+                own = "".join(f", {key} = {x:.4g}" for key, x in one.arm.items())
+                name = f"{self.problem.study.setup.design_arm.name}{own}"
+                require_strength(arm_loops(self.problem.study).base(one.arm), name)
 
     def _judge(self, u: Array, arms: Sequence[Mapping[str, float]]) -> _Judged:
         """Judge a place on arms, on all cores; what was judged there before is known."""
@@ -352,6 +362,7 @@ class Rounds:
                 met=sum(one.violation <= _KEPT for one in drawn.arms),
                 worst=worst.arm,
                 violation=worst.violation,
+                lost=_most(problem.requirements, () if worst.failed else worst.violations),
                 objective=drawn.objective,
             )
         return Tuning(
@@ -390,10 +401,15 @@ class Rounds:
         )
 
     def _ended(self, u: Array | None = None) -> tuple[Found, ...]:
-        """All searches, the best first; before them the one that ended at u (n,)."""
+        """All searches, the best first; before them those that ended at u (n,).
+
+        Of these first the one for the least violation, whose multipliers are of exact margins.
+        """
         nearest = () if self.nearest is None else (self.nearest,)
         every = (*nearest, *sorted(self.founds, key=_order))
-        return tuple(sorted(every, key=lambda one: u is None or not np.array_equal(one.u, u)))
+        at = [one for one in every if u is not None and np.array_equal(one.u, u)]
+        others = [one for one in every if not any(one is found for found in at)]
+        return (*at, *sorted(others, key=_order))
 
     @property
     def _evaluations(self) -> int:
@@ -422,10 +438,12 @@ class Rounds:
         first, *limits = problem.spectral
         own = (one for i, one in zip(kinds, limits, strict=True) if i != k)
         others = replace(problem, requirements=kept, spectral=(first, *own))
-        found = Search(others, self.memory, evaluations=_RELIEF, seed=self.seed).run(u)
+        most = min(_RELIEF, self.each)
+        found = Search(others, self.memory, evaluations=most, seed=self.seed).run(u)
         return Relief(
             requirement=problem.requirements[k],
             violation=found.violation,
+            worst=_most(kept, found.history[-1].excess if found.history else ()),
             objective=found.objective,
             evaluations=found.evaluations,
         )
@@ -453,6 +471,12 @@ def _certificate(problem: Problem, u: Array) -> Certificate | None:
 
 def _order(found: Found) -> tuple[float, float]:
     return found.violation, found.objective
+
+
+def _most(requirements: Sequence[Requirement], violations: Sequence[float]) -> Requirement | None:
+    """Return the requirement that is violated most; None where none is."""
+    k = int(np.argmax(violations)) if len(violations) else None
+    return requirements[k] if k is not None and violations[k] > _KEPT else None
 
 
 def _badness(one: Requirement, values: Sequence[float]) -> Array:

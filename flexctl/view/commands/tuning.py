@@ -145,7 +145,7 @@ def _limits_table(found: Tuning) -> RenderableType:
     for k, one in enumerate(found.constraints):
         key = one.requirement.key
         values = [metric_value(key, x, units) for x in (one.before, one.value)]
-        rows.append((key, *values, limit_text(one, units), _kept(one, k, active)))
+        rows.append((key, *values, limit_text(one.requirement, units), _kept(one, k, active)))
     arms = f", {on_arms(found)}" if len(found.judged_on) > 1 else ""
     title = f"{found.design.name} on {found.model}, tuned{arms}"
     return plain_table(title, "", "before", "after", "limit", "", rows=rows, numeric=(1, 2))

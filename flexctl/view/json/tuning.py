@@ -47,13 +47,18 @@ def tuning_json(tuning: Tuning) -> dict[str, Any]:
             "arms": [dict(arm) for arm in tuning.arms],
             "judged_on": [dict(arm) for arm in tuning.judged_on],
             "conflict": [
-                {"text": str(one.requirement), **attributes(one, "violation objective")}
+                {
+                    "text": str(one.requirement),
+                    **attributes(one, "violation objective"),
+                    "worst": one.worst and str(one.worst),
+                }
                 for one in tuning.conflict
             ],
             "unseen": unseen
             and {
                 **attributes(unseen, "n met violation objective"),
                 "worst": dict(unseen.worst),
+                "lost": unseen.lost and str(unseen.lost),
             },
             "certified": tuning.certificate is not None and tuning.certificate.proven,
             "shape_error": shape_error_json(tuning),

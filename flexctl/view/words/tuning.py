@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from flexctl.robustness import Certificate
-from flexctl.search import Constraint, Objective, TradeOff, Tuning, Unseen
+from flexctl.search import Constraint, Objective, Requirement, TradeOff, Tuning, Unseen
 from flexctl.verdict import MORE_IS_BETTER, UNITS, Evaluation, find_reasons, unstable_orders
 from flexctl.view.words.margins import certificate_words
 from flexctl.view.words.metrics import metric_name, metric_value, units_for
@@ -136,16 +136,14 @@ def objective_name(objective: Objective) -> str:
     return metric_name(str(key)) if single else str(objective)
 
 
-def limit_text(one: Constraint, units: Mapping[str, str] = UNITS) -> str:
+def limit_text(one: Requirement, units: Mapping[str, str] = UNITS) -> str:
     """Write a limit: ``at least 6 dB``, ``within the torque limits``."""
-    requirement = one.requirement
-    if requirement.torque_limits:
+    if one.torque_limits:
         text = "within the torque limits"
     else:
-        limit = requirement.limit
-        value = metric_value(requirement.key, limit.value, units)
-        text = f"{'at least' if limit.least else 'at most'} {value}"
-    return f"{text} on the nominal arm" if requirement.nominal else text
+        value = metric_value(one.key, one.limit.value, units)
+        text = f"{'at least' if one.limit.least else 'at most'} {value}"
+    return f"{text} on the nominal arm" if one.nominal else text
 
 
 def arm_words(tuning: Tuning, arm: Mapping[str, float]) -> str:
@@ -164,6 +162,8 @@ def _gained(tuning: Tuning) -> str:
     units = units_for(tuning.after)
     now = objective_value(objective, tuning.objective_after, units)
     was = objective_value(objective, tuning.objective_before, units)
+    if not np.isfinite(tuning.objective_before) and _is_unstable(tuning.before):
+        was = "unstable"
     where = f" {on_arms(tuning)}" if _of_several(tuning) else ""
     if not tuning.improved and not tuning.feasible:
         return (
@@ -180,14 +180,23 @@ def _gained(tuning: Tuning) -> str:
             f"Nothing better than {tuning.design.name} was found within bounds and limits: "
             f"{name} {now}{where}."
         )
+    gain = tuning.objective_before - tuning.objective_after
+    if now == was and 0 < gain < np.inf:  # the same in the digits that are written
+        was = f"better by {figure(100 * gain / abs(tuning.objective_before), 1)} %"
+    else:
+        was = f"was {was}"
     if objective.texts == (_SETTLING,):
         settles = f"settles in {now}" if np.isfinite(tuning.objective_after) else "never settles"
-        first = f"{tuning.tuned.name} {settles} (was {was}){where}"
+        first = f"{tuning.tuned.name} {settles} ({was}){where}"
     else:
-        first = f"{tuning.tuned.name}: {name} {now} (was {was}){where}"
+        first = f"{tuning.tuned.name}: {name} {now} ({was}){where}"
     if tuning.feasible:
         return f"{first}."
     return f"No design within the bounds was found that keeps all limits. The nearest: {first}."
+
+
+def _is_unstable(verdict: Evaluation) -> bool:
+    return verdict.stability is not None and verdict.stability.stable is not True
 
 
 def on_arms(tuning: Tuning) -> str:
@@ -229,13 +238,14 @@ def _limits(tuning: Tuning) -> Iterator[str]:
             yield f"Not kept: {'; '.join(_lost(one, units) for one in beyond)}."
         yield from _against(tuning)
         return
-    won = [one for one in tuning.constraints if one.met and not one.was_met]
+    known = tuning.constraints
+    won = [_short(one.requirement, units) for one in known if one.met and not one.was_met]
     if won:
-        yield f"Kept now, and not before: {listed([_short(one, units) for one in won])}."
-    if tuning.constraints:
-        active = [_short(tuning.constraints[k], units) for k in active_limits(tuning)]
+        yield f"Kept now, and not before: {listed(won)}."
+    if known:
+        active = [_short(known[k].requirement, units) for k in active_limits(tuning)]
         held = f"; it is held back by {listed(active)}" if active else "; none is active"
-        count = len(tuning.constraints)
+        count = len(known)
         which = f"All {count} limits are" if count > 1 else "The limit is"
         yield f"{which} kept{held if tuning.improved else ''}."
 
@@ -245,14 +255,25 @@ def _lost(one: Constraint, units: Mapping[str, str]) -> str:
     value = metric_value(key, one.value, units)
     late = ""
     if key == _SETTLING and np.isfinite(one.violation):
-        late = (
-            f" (after that its tip error is up to {figure(np.exp(one.violation))} times the band)"
-        )
-    return f"{metric_name(key)} {value}, to be {limit_text(one, units)}{late}"
+        late = f" (after that {_late(one.violation)})"
+    return f"{metric_name(key)} {value}, to be {limit_text(one.requirement, units)}{late}"
 
 
-def _short(one: Constraint, units: Mapping[str, str]) -> str:
-    return f"{metric_name(one.requirement.key)} {limit_text(one, units)}"
+def _late(violation: float) -> str:
+    """Write the violation of a settling time, the logarithm of an error over the band."""
+    return f"the tip error is up to {figure(np.exp(violation))} times the band"
+
+
+def _by(one: Requirement, violation: float) -> str:
+    """Write by how much a limit is violated."""
+    late = one.key == _SETTLING and not one.limit.least
+    if not np.isfinite(violation):
+        return "beyond measure"
+    return f"({_late(violation)} after that)" if late else f"by {percent(violation)}"
+
+
+def _short(one: Requirement, units: Mapping[str, str]) -> str:
+    return f"{metric_name(one.key)} {limit_text(one, units)}"
 
 
 def _holds(one: Constraint, value: float) -> bool:
@@ -266,12 +287,12 @@ def _against(tuning: Tuning) -> Iterator[str]:
     """Say which limits stand against each other where not all can be kept, and what is bought."""
     held = tuning.starts[0].multipliers if tuning.starts else {}
     units = units_for(tuning.after)
-    names = [_short(tuning.constraints[k], units) if k >= 0 else _STABLE for k in sorted(held)]
+    limits = [one.requirement for one in tuning.constraints]
+    names = [_short(limits[k], units) if k >= 0 else _STABLE for k in sorted(held)]
     if len(names) > 1:
         yield f"There these stand against each other: {listed(names)}."
-    known = {one.requirement: one for one in tuning.constraints}
     for one in tuning.conflict:
-        name = _short(known[one.requirement], units)
+        name = _short(one.requirement, units)
         if one.violation <= _NOTHING and not np.isfinite(one.objective):
             never = tuning.objective.metric == _SETTLING
             no = "but the tip never settles" if never else "with no value of the objective"
@@ -280,17 +301,19 @@ def _against(tuning: Tuning) -> Iterator[str]:
             value = objective_value(tuning.objective, one.objective, units)
             what = objective_name(tuning.objective)
             bought = f"all others are kept, with {what} {value} after a short search"
-        elif np.isfinite(one.violation):
-            bought = f"the others are still violated by {percent(one.violation)}"
+        elif np.isfinite(one.violation) and one.worst is not None:
+            bought = f"{_short(one.worst, units)} is still violated {_by(one.worst, one.violation)}"
         else:
             continue
-        yield f"Without {name} {bought}."
+        yield f"Without {name}: {bought}."
 
 
 def _unstable_along(tuning: Tuning) -> Iterator[str]:
     """Say that the tuned loop is unstable, held still, at poses of the motion."""
     stability = tuning.after.stability
-    rates = np.zeros(0) if stability is None else np.nan_to_num(stability.path_abscissa, nan=np.inf)
+    if stability is None or stability.stable is not True:  # which is said, and comes first
+        return
+    rates = np.nan_to_num(stability.path_abscissa, nan=np.inf)
     count = int((rates > 0).sum())
     if count:
         key = "stability.path_spectral_abscissa"
@@ -398,7 +421,8 @@ def _ended(tuning: Tuning) -> Iterator[str]:
     best = tuning.starts[0] if tuning.starts and tuning.feasible else None
     if best is None:
         return
-    if tuning.improved and tuning.objective.metric != _SETTLING and best.status in _UNFINISHED:
+    aims = tuning.objective.metric == _SETTLING and best.status == "stalled"  # its usual end
+    if best.status in _UNFINISHED and not aims:
         yield f"{_UNFINISHED[best.status]} may improve the result."
     last = max(one.round for one in tuning.starts)  # others were asked for less
     ends = [one.objective for one in tuning.starts if one.violation == 0 and one.round == last]
@@ -435,10 +459,10 @@ def _unseen(tuning: Tuning, unseen: Unseen) -> Iterator[str]:
             f"{name} {value}."
         )
         return
-    violation = (
-        f"by {percent(unseen.violation)}" if np.isfinite(unseen.violation) else "beyond measure"
-    )
-    yield (
-        f"Of {arms} that tuning had not seen, limits are kept on {unseen.met}; most violated "
-        f"({violation}) on {worst}."
-    )
+    if unseen.lost is None:
+        why = f"there is no stable loop, or no full verdict, on {worst}"
+    else:
+        units = units_for(tuning.after)
+        by = _by(unseen.lost, unseen.violation)
+        why = f"on {worst}, the worst, {_short(unseen.lost, units)} is violated {by}"
+    yield f"Of {arms} that tuning had not seen, limits are kept on {unseen.met}; {why}."
