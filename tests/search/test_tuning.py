@@ -9,6 +9,7 @@ from flexctl import close_loop, design_controller, evaluate, explain, load_desig
 from flexctl.errors import InputError
 from flexctl.model import BasisChoice, Design, apply_settings, build_file
 from flexctl.search.tuning import requirements as asked
+from flexctl.search.tuning import rounds
 from flexctl.search.tuning.free_numbers import read_free
 from flexctl.search.tuning.reading import read_problem
 from flexctl.search.tuning.spectra import Case, ClosedMatrix, SpectralLimit, spectral_pieces
@@ -531,6 +532,20 @@ def test_a_result_is_the_verdict_on_its_design_and_never_worse_than_the_start():
     assert again["margins.phase_deg"][0] >= 70
     assert again["residual.tip_error_max"] == pytest.approx(found.objective_after, rel=1e-6)
     assert metrics(found.before)["margins.phase_deg"][0] < 70
+
+
+def test_an_interrupt_while_another_start_is_sought_keeps_what_the_first_search_found(monkeypatch):
+    def pressed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rounds, "coarse_search", pressed)
+    arguments = {"minimise": ABSCISSA, "subject_to": [], "jobs": 1}
+    found = tune(ARM, DESIGN, {"gains.Gv": (3.0, 12.0)}, starts=2, **arguments)
+    alone = tune(ARM, DESIGN, {"gains.Gv": (3.0, 12.0)}, starts=1, **arguments)
+
+    assert found.interrupted
+    assert found.evaluations == alone.evaluations
+    assert found.objective_after == alone.objective_after < found.objective_before
 
 
 @pytest.mark.slow

@@ -160,7 +160,7 @@ class Rounds:
         Where limits are lost it goes on from there and from the best that was verified, which may
         keep them: violations have minima of their own.
         """
-        places, best = self._places(first.u), first
+        places, best = [first.u, *[None] * (self.starts - 1)], first
         for turn in range(_ROUNDS):
             searched = [replace(one, round=turn) for one in self._search(places)]
             self.founds += searched
@@ -243,14 +243,25 @@ class Rounds:
         self.memory.release()
         return in_parallel(tasks, self.jobs)
 
-    def _search(self, places: Sequence[Array]) -> list[Found]:
+    def _search(self, places: Sequence[Array | None]) -> list[Found]:
+        """Search from places (n,); where there is none, from the best of a coarse search."""
         searches = [
             Search(self.problem, self.memory, evaluations=self.each, seed=self.seed + k)
             for k in range(len(places))
         ]
         self.live = searches[0]
         self.live.tell = self.progress
-        return self._all([partial(s.run, u) for s, u in zip(searches, places, strict=True)])
+        found = self._all([partial(self._from, *one) for one in zip(searches, places, strict=True)])
+        self.coarse += sum(count for _, count in found)
+        return [one for one, _ in found]
+
+    def _from(self, search: Search, place: Array | None) -> tuple[Found, int]:
+        """Search from a place; return the evaluations of a coarse search before it, too."""
+        count = 0
+        if place is None:
+            rank = partial(self.memory.merit, self.problem)
+            place, count = coarse_search(rank, self.problem.free.start, search.seed)
+        return search.run(place), count
 
     def _learn(self, judged: _Judged) -> bool:
         """Watch cases in which limits were lost, their arms, and the arm of the worst objective.
@@ -333,16 +344,6 @@ class Rounds:
         if arm not in self.problem.arms:
             self.problem = watched_over(self.problem, (*self.problem.arms, arm))
         return self.problem.arms.index(arm)
-
-    def _places(self, start: Array) -> list[Array]:
-        """Return the starts: the file's, and others that a coarse search finds good."""
-        others = [
-            partial(coarse_search, partial(self.memory.merit, self.problem), start, self.seed + k)
-            for k in range(1, self.starts)
-        ]
-        found = self._all(others)
-        self.coarse += sum(count for _, count in found)
-        return [start, *(u for u, _ in found)]
 
     def _result(self, first: _Judged, best: _Judged, drawn: _Judged | None, begin: float) -> Tuning:
         """Make the record; designs are verified as their files would be."""
