@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -30,27 +31,62 @@ class Event:
     phase: float
 
 
-def schedule(controller: Controller, duration: float) -> list[Event]:
+def schedule(controller: Controller, duration: float) -> tuple[Event, ...]:
     """Events of a run from 0 to `duration` [s], in order; the last one ends it.
 
     Between two events the right-hand side is smooth, so no step of the integrator crosses one.
     Events that differ by round-off, such as sums of periods, coincide; events at the end are left
     out. Raises InputError when the law would be sampled more than two million times.
     """
-    end, slack = controller.reference.duration, _SLACK * max(1.0, duration)
-    switches = sorted({0.0, *controller.reference.breaks, end, end + controller.blend})
-    marks = [(t, PHASE, 0) for t in switches]
-    if controller.sample_time is not None:
-        marks += _samples(controller.sample_time, controller.delay, duration)
+    motion = controller.reference
+    return _events(
+        end=motion.duration,
+        breaks=motion.breaks,
+        jumps=motion.steps is not None,
+        blend=controller.blend,
+        second=controller.feedback is not None,
+        sample_time=controller.sample_time,
+        delay=controller.delay,
+        duration=duration,
+    )
+
+
+@lru_cache(maxsize=8)  # a law with other gains has the same
+def _events(
+    *,
+    end: float,
+    breaks: tuple[float, ...],
+    jumps: bool,
+    blend: float,
+    second: bool,
+    sample_time: float | None,
+    delay: float,
+    duration: float,
+) -> tuple[Event, ...]:
+    """Events of a run of `duration` [s].
+
+    `end` and `breaks` [s] are those of the motion, which `jumps` at the breaks or is not smooth;
+    a `second` loop fades in within `blend` [s].
+    """
+    slack = _SLACK * max(1.0, duration)
+
+    def phase_at(t: float) -> float:
+        if t < end - slack or not second:
+            return JUMP * (sum(at <= t + slack for at in breaks) if jumps else 0)
+        return 1.0 if t < end + blend - slack else 2.0
+
+    marks = [(t, PHASE, 0) for t in sorted({0.0, *breaks, end, end + blend})]
+    if sample_time is not None:
+        marks += _samples(sample_time, delay, duration)
     marks = sorted(mark for mark in marks if mark[0] == 0 or mark[0] < duration - slack)
     events: list[Event] = []
     for t, kind, index in marks:
-        time, phase = round(t, _DECIMALS), _phase(controller, t, slack)
+        time = round(t, _DECIMALS)
         if events and time - events[-1].time <= slack:
             time = events[-1].time
-        events.append(Event(time=time, kind=kind, index=index, phase=phase))
-    last = Event(time=duration, kind=PHASE, index=0, phase=_phase(controller, duration, slack))
-    return [*sorted(events, key=lambda event: (event.time, event.kind)), last]
+        events.append(Event(time=time, kind=kind, index=index, phase=phase_at(t)))
+    last = Event(time=duration, kind=PHASE, index=0, phase=phase_at(duration))
+    return (*sorted(events, key=lambda event: (event.time, event.kind)), last)
 
 
 def _samples(period: float, delay: float, duration: float) -> list[tuple[float, int, int]]:
@@ -62,10 +98,3 @@ def _samples(period: float, delay: float, duration: float) -> list[tuple[float, 
         )
     taken = [(k * period, SAMPLE, k) for k in range(count)]
     return [*taken, *((t + delay, APPLY, k) for t, _, k in taken)]
-
-
-def _phase(controller: Controller, t: float, slack: float) -> float:
-    end = controller.reference.duration
-    if t < end - slack or controller.feedback is None:
-        return JUMP * controller.reference.passed(t + slack)
-    return 1.0 if t < end + controller.blend - slack else 2.0

@@ -112,7 +112,8 @@ class Point:
 
     def matrix(self, case: Case) -> ClosedMatrix:
         """State matrix of a case."""
-        return closed_matrix(self.linear(replace(case, gains=())), case.gains)
+        linear = self.linear(replace(case, gains=()))
+        return closed_matrix(linear, case.gains, solved=self._beside is None)
 
     def linear(self, case: Case) -> LinearLoop:
         """Linear loop of a case, without factors of the torques."""
@@ -122,7 +123,8 @@ class Point:
                 loop = loop_at(base, self.problem.free.values(self.u))
             else:
                 loop = self.loop(case.arm, case.error)
-            self._linear[case] = linear_loop(loop, case.time)
+            beside = self._beside.linear(case) if self._beside else None
+            self._linear[case] = linear_loop(loop, case.time, beside)
         return self._linear[case]
 
     @cached_property

@@ -17,17 +17,21 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.loop import (
     VANISHED,
     ClosedLoop,
+    Equilibrium,
     LinearLoop,
     eigenvectors,
-    linearise_loop,
+    equilibrium_at_reference,
+    linearise_at,
     one_sample,
     whole_turns,
 )
+from flexctl.plant import LinearPlant
 
 _WINDOW = 0.2  # below the largest value: eigenvalues that may become the largest nearby
 _MOST = 8  # eigenvalues of one matrix
 _GROWING = 0.1  # of the measure of stability: weight of the rate of what grows
 _FAINT = 1e-6  # damping ratio of modes that are hardly damped
+_SAME = 1e-12  # of coordinates or torques: equilibria that differ by rounding
 SLACK = 2e-9  # by which eigenvalues are kept from the limit of stability, relative to their size
 
 
@@ -200,8 +204,13 @@ class Spectrum:
         return moved / (self.multipliers[which, None] * self.sample_time)
 
 
-def closed_matrix(linear: LinearLoop, gains: Sequence[complex]) -> ClosedMatrix:
-    """Close a linear loop with factors (m,) of its torques; [] for ones."""
+def closed_matrix(
+    linear: LinearLoop, gains: Sequence[complex], *, solved: bool = True
+) -> ClosedMatrix:
+    """Close a linear loop with factors (m,) of its torques; [] for ones.
+
+    Its modes are left out where it is not `solved` for its eigenvalues.
+    """
     if linear.samples:
         every = tuple(closed_matrix(one, gains).A for one in linear.samples)
         whole = every[0]
@@ -215,6 +224,8 @@ def closed_matrix(linear: LinearLoop, gains: Sequence[complex]) -> ClosedMatrix:
         A, B = one_sample(linear, linear.sample_time, linear.delay)
         K = np.hstack([K, np.zeros((len(K), len(A) - K.shape[1]))])
         return ClosedMatrix(A=A + (B * factors) @ K, sample_time=linear.sample_time)
+    if not solved:
+        return ClosedMatrix(A=A + (B * factors) @ K)
     in_modes = linear.in_modes
     states = len(linear.F)
     basis = np.asarray(scipy.linalg.block_diag(in_modes.S, np.eye(states)))
@@ -223,16 +234,30 @@ def closed_matrix(linear: LinearLoop, gains: Sequence[complex]) -> ClosedMatrix:
     return ClosedMatrix(A=A + (B * factors) @ K, modes=modes, basis=basis)
 
 
-def linear_loop(loop: ClosedLoop, time: float | None) -> LinearLoop:
+def linear_loop(
+    loop: ClosedLoop, time: float | None, beside: LinearLoop | None = None
+) -> LinearLoop:
     """Linearise a loop at the pose of a case: at a time [s] of the motion, or the final one.
 
-    Raises ComputationError where there is no equilibrium.
+    Where it rests as a loop `beside` of the same arm does, their plant is the same. Raises
+    ComputationError where there is no equilibrium.
     """
     controller = loop.controller
     joints, weight = controller.reference.final, controller.final_second_loop_weight
     if time is not None:
         joints, weight = controller.reference.sample(np.array([time]))[0][:, 0], 0.0
-    return linearise_loop(loop, joints, weight)
+    rest = equilibrium_at_reference(loop, joints, weight)
+    return linearise_at(loop, rest, weight, plant=_same_plant(rest, beside))
+
+
+def _same_plant(rest: Equilibrium, beside: LinearLoop | None) -> LinearPlant | None:
+    """Return the plant of a loop that has, to rounding, an equilibrium of the same arm too."""
+    if beside is None or beside.rest is None:
+        return None
+    pairs = (rest.q, beside.rest.q), (rest.tau, beside.rest.tau)
+    if any(np.abs(a - b).max() > _SAME * np.abs(b).max() for a, b in pairs):
+        return None
+    return beside.plant
 
 
 def spectral_pieces(
