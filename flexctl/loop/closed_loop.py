@@ -312,19 +312,23 @@ class ClosedLoop(Summary):
     def law_jacobian(self) -> ca.Function:
         """Inputs of `law` -> dF/dq, dF/dv, (m, n) each, of the forces F that its commands give.
 
-        For Newton's method in a run. The last input is `force_numbers`.
+        Of a continuous law with states also dtau/dz, dF/dz (m, n_z), dz'/dq, dz'/dv (n_z, n) and
+        dz'/dz (n_z, n_z). For Newton's method in a run. The last input is `force_numbers`.
         """
         inputs, own = self._law_inputs(), len(self.law_numbers)
         inputs[-1] = ca.SX.sym("numbers", len(self.force_numbers))
-        tau, _ = self._limited([*inputs[:-1], inputs[-1][:own]])
-        q, v, e = inputs[5], inputs[6], self.truth.equations
+        tau, z_rate = self._limited([*inputs[:-1], inputs[-1][:own]])
+        z, q, v = inputs[1], inputs[5], inputs[6]
+        e = self.truth.equations
         force = e.motors.force(tau, v[list(self.truth.drives)])
         if inputs[-1].numel() > own:
             force = ca.substitute(force, e.free, inputs[-1][own:])
-        J = ca.jacobian(force, ca.vertcat(q, v))
-        parts = [J[:, : self.truth.n], J[:, self.truth.n :]]
-        names = [*law_inputs(), "numbers"], ["tau_by_q", "tau_by_v"]
-        outputs = [ca.densify(P) for P in parts]
+        parts = {"force_by_q": (force, q), "force_by_v": (force, v)}
+        if self.controller.n_state and self.controller.sample_time is None:
+            parts |= {"tau_by_z": (tau, z), "force_by_z": (force, z)}
+            parts |= {"rate_by_q": (z_rate, q), "rate_by_v": (z_rate, v), "rate_by_z": (z_rate, z)}
+        outputs = [ca.densify(ca.jacobian(part, by)) for part, by in parts.values()]
+        names = [*law_inputs(), "numbers"], list(parts)
         return ca.Function("law_jacobian", inputs, outputs, *names, {"cse": True})
 
     @cached_property

@@ -451,7 +451,7 @@ int flexctl_simulate(const problem_t *p, const real *q0, const real *v0, const r
     if (p->events[e].index + 1 > n_held) n_held = p->events[e].index + 1;
   const casadi_int reals = n_w + (4 + MOST_RATES + DENSE) * size + (2 + n_held) * m + 1 + 3 * m +
                              n_z + 2 * p->n_lines + 4 * n * n + 2 * m * n + 8 * n + 2 * n_b +
-                             n_s * (3 + n_s) + n_z * (m + 2 * n_z + 2) + m;
+                             n_s * (3 + n_s) + n_z * (2 * m + 3 * n + 2 * n_z + 1);
   state_t s = {.p = p, .method = METHODS[p->method], .r = r, .n = n, .m = m, .n_z = n_z,
                .n_b = n_b, .n_s = n_s, .size = size};
   real *memory = calloc(reals, sizeof(real));
@@ -471,9 +471,10 @@ int flexctl_simulate(const problem_t *p, const real *q0, const real *v0, const r
     TAKE(tau, m); TAKE(held_tau, m); TAKE(samples, n_held * m);
     TAKE(s_ref, 1 + 3 * m); TAKE(z_rate, n_z); TAKE(slopes, 2 * p->n_lines);
     TAKE(M, n * n); TAKE(D, n * n); TAKE(K, n * n); TAKE(N, n * n);
-    TAKE(Jz, m * n_z); TAKE(F, n_z * n_z); TAKE(E, n_z * n_z);
-    TAKE(z_delta, n_z); TAKE(probe, m + n_z);
-    TAKE(Jq, m * n); TAKE(Jv, m * n); TAKE(f, n); TAKE(delta, n); TAKE(p0, n);
+    TAKE(Fq, m * n); TAKE(Fv, m * n); TAKE(Fz, m * n_z); TAKE(tau_z, m * n_z);
+    TAKE(gq, n_z * n); TAKE(gv, n_z * n); TAKE(gz, n_z * n_z);
+    TAKE(E, n_z * n_z); TAKE(X, n_z * n); TAKE(z_delta, n_z);
+    TAKE(f, n); TAKE(delta, n); TAKE(p0, n);
     TAKE(push, n); TAKE(steep, n); TAKE(bent, n_b); TAKE(bent_rate, n_b);
     TAKE(way, n_s); TAKE(holding, n_s); TAKE(held_by, n_s); TAKE(W, n_s * n_s);
     TAKE(slide, n); TAKE(slide_slope, n); TAKE(column, n);

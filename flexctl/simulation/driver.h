@@ -59,7 +59,8 @@ typedef struct {
   function_t deflections;        /* q -> deflections, slopes at the ends of the lines */
   function_t reference;          /* (t, phase) -> s, q_d, v_d, a_d */
   function_t law;                /* (s, z, q_d, v_d, a_d, q, v) -> tau, z' */
-  function_t law_jacobian;       /* likewise -> dF/dq, dF/dv of the forces F at the drives */
+  function_t law_jacobian;       /* likewise -> dF/dq, dF/dv of the forces F at the drives, and, of
+                                    a continuous law with states, dtau/dz, dF/dz, dz'/d(q, v, z) */
   double rtol, atol_q, atol_v;
   double fixed_step;             /* of the methods without error control */
   double sample_time;
@@ -123,9 +124,11 @@ struct state {
   real *y_star, *error;                /* (size,) */
   real *tau, *held_tau, *samples;      /* torques now, held, and sampled */
   real *s_ref, *z_rate, *slopes;       /* s, q_d, v_d, a_d; rates of z; of the lines */
-  real *M, *D, *K, *Jq, *Jv, *N;       /* iteration matrix N and its parts, for implicit methods */
-  real *Jz, *F, *E;                    /* (m, n_z), (n_z, n_z) of the law's states; E = 1 - c F */
-  real *z_delta, *probe;               /* (n_z,) Newton step of z'; (m + n_z,) the law at y0 */
+  real *M, *D, *K, *N;                 /* iteration matrix N and its parts, for implicit methods */
+  real *Fq, *Fv, *Fz, *tau_z;          /* (m, .) derivatives of the law's forces F and commands */
+  real *gq, *gv, *gz;                  /* (n_z, .) and of the rates g of its states */
+  real *E, *X;                         /* (n_z, n_z), (n_z, n): see newton.c */
+  real *z_delta;                       /* (n_z,) Newton step of z' */
   real *f, *delta, *p0;                /* (n,) residual, Newton step, momentum */
   real *push, *steep;                  /* (n,) force of bristles and its slope */
   real *bent, *bent_rate;              /* (n_b,) states of bristles and their rates */
@@ -136,6 +139,7 @@ struct state {
   casadi_int *pivot, *z_pivot;
   real now, phase;                     /* inputs of the reference */
   double t;                            /* of the last accepted state, for failures */
+  double ratio;                        /* of Newton corrections, the largest in the step so far */
   real off;                            /* error of the last step in units of the tolerance */
   int released;                        /* no joint is held, for the problem of what sticks */
   int fresh;                           /* M, D, K and the law's derivatives are those of y0 */

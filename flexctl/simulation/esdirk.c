@@ -3,10 +3,12 @@
 
    Every stage solves for the accelerations a of q_i = q* + h g v_i, v_i = v* + h g a_i by Newton's
    method on the inverse dynamics. The method is L-stable: undamped modes far above the motion do
-   not limit the step. States of a law that may be as fast as the arm are solved for too; integrals
-   alone are carried along without error control of their own. Source: [KennedyCarpenter03]. */
+   not limit the step. States of the law are solved for too; integrals alone are carried along
+   without error control of their own. Source: [KennedyCarpenter03]. */
 
 #define STAGES 6
+#define LEFT 1e-3      /* of the tolerance, by which a stage that is solved may still be off */
+#define QUICKEST 1e-3  /* rate of convergence; a faster one, of a smooth law, is not relied on */
 static const double G = 0.25;
 static const double C[STAGES] = {0, 0.5, 83.0 / 250, 31.0 / 50, 17.0 / 20, 1};
 static const double A[STAGES][STAGES] = {
@@ -60,47 +62,43 @@ static void place_stage(state_t *s, double hg, const double *a, double *y) {
   }
 }
 
-/* One correction of z' in a stage of the share hg, and of the torques by it; returns the sum of
-   squares of the correction of z in units of the tolerance. */
-static double correct_law(state_t *s, double hg, const double *y, double *z_rate) {
-  const casadi_int n_z = s->n_z, m = s->m, at = 2 * s->n;
-  double *d = s->z_delta, sum = 0;
+/* One correction of z' in a stage of the share hg, and of the torques by it. */
+static void correct_law(state_t *s, double hg, double *z_rate) {
+  const casadi_int n_z = s->n_z, m = s->m;
+  double *d = s->z_delta;
   for (casadi_int i = 0; i < n_z; i++) d[i] = s->z_rate[i] - z_rate[i];
   solve_factored(s->E, n_z, s->z_pivot, d);
   for (casadi_int i = 0; i < n_z; i++) {
-    const int is_rate = i >= n_z - s->p->n_hat; /* of an estimate [q^; v^] */
-    const double size = is_rate ? weight_v(s, y[at + i]) : weight_q(s, y[at + i]);
-    const double dz = hg * d[i];
-    sum += dz / size * (dz / size);
     z_rate[i] += d[i];
-    for (casadi_int j = 0; j < m; j++) s->tau[j] += s->Jz[j + m * i] * dz;
+    for (casadi_int j = 0; j < m; j++) s->tau[j] += s->tau_z[j + m * i] * hg * d[i];
     s->z_rate[i] = z_rate[i];
   }
-  return sum;
 }
 
-/* z of the stage by z' = its last value; returns how far z' moved in units of the tolerance. */
-static double update_integral(state_t *s, double *z_rate) {
-  double shift = 0;
-  for (casadi_int i = 0; i < s->n_z && !s->p->held; i++) {
-    shift = fmax(shift, fabs(s->z_rate[i] - z_rate[i]) / weight_q(s, z_rate[i]));
-    z_rate[i] = s->z_rate[i];
-  }
-  return shift;
-}
-
-/* One correction of the accelerations; returns its size in units of the tolerance, with that of
-   z, of which `sum` is the sum of squares. */
-static double correct(state_t *s, double hg, const double *y, double *a, double sum) {
-  for (casadi_int i = 0; i < s->n; i++) s->delta[i] = -s->f[i];
+/* One correction of the rate k of a stage, of its accelerations and of z' with them; returns its
+   size, with that of z' before it, in units of the tolerance. */
+static double correct(state_t *s, double hg, const double *y, double *k) {
+  const casadi_int n = s->n, at = 2 * n;
+  const casadi_int n_z = solves_law(s) && hg > 0 ? s->n_z : 0; /* at a start z' is known */
+  double *a = k + n, *z_rate = k + at, sum = 0;
+  for (casadi_int i = 0; i < n; i++) s->delta[i] = -s->f[i];
   solve(s, s->delta);
-  for (casadi_int i = 0; i < s->n; i++) {
+  for (casadi_int i = 0; i < n; i++) {
     const double dv = hg * s->delta[i], dq = hg * dv;
-    const double x = dq / weight_q(s, y[i]), z = dv / weight_v(s, y[s->n + i]);
+    const double x = dq / weight_q(s, y[i]), z = dv / weight_v(s, y[n + i]);
     sum += x * x + z * z;
     a[i] += s->delta[i];
   }
-  return sqrt(sum / (2 * s->n + (solves_law(s) ? s->n_z : 0)));
+  for (casadi_int i = 0; i < n_z; i++) {
+    double moved = 0;
+    for (casadi_int j = 0; j < n; j++) moved += s->X[j + n * i] * s->delta[j];
+    s->z_rate[i] = z_rate[i] += moved;
+    const int is_rate = i >= n_z - s->p->n_hat; /* of an estimate [q^; v^] */
+    const double size = is_rate ? weight_v(s, y[at + i]) : weight_q(s, y[at + i]);
+    const double x = hg * (s->z_delta[i] + moved) / size;
+    sum += x * x;
+  }
+  return sqrt(sum / (2 * n + n_z));
 }
 
 /* Newton's method for the rate k of a stage, its state into y1; 1 if it converges. */
@@ -113,16 +111,17 @@ static int solve_stage(state_t *s, double t, double hg, double *k) {
     place_stage(s, hg, a, y);
     for (casadi_int i = 0; i < s->n_z; i++) y[2 * n + i] = s->y_star[2 * n + i] + hg * z_rate[i];
     evaluate_torque(s, y);
-    const double moved = solves_law(s) ? correct_law(s, hg, y, z_rate) : 0;
-    const double shift = update_integral(s, z_rate);
+    if (solves_law(s)) correct_law(s, hg, z_rate);
     bend(s, hg, y);
     residual(s, y, a);
-    const double size = correct(s, hg, y, a, moved);
+    const double size = correct(s, hg, y, k);
     if (!isfinite(size)) return 0;
-    /* the linear rate of convergence says how far the next iterate would still move */
-    const double ratio = iteration ? size / previous : 1;
-    const int small = size < 1e-5 || (ratio < 1 && size * ratio / (1 - ratio) < 1e-3);
-    if (size == 0 || (shift < 1e-3 && small)) {
+    /* the linear rate of convergence, at first that of the stages before, says how far the next
+       iterate would still move */
+    const double ratio = iteration ? size / previous : s->ratio;
+    const int small = size < 1e-5 || (ratio < 1 && size * ratio / (1 - ratio) < LEFT);
+    if (iteration) s->ratio = fmax(s->ratio < INFINITY ? s->ratio : QUICKEST, ratio);
+    if (small) {
       place_stage(s, hg, a, y);
       bend(s, hg, y);
       return 1;
@@ -144,10 +143,23 @@ static int begin_esdirk(state_t *s, double t) {
   if (s->n_b) evaluate_bristles(s, s->y0 + s->n, s->y0 + 2 * s->n + s->n_z, 0);
   for (int k = 0; k < 2; k++) { /* the second takes away round-off of the first */
     residual(s, s->y0, a);
-    correct(s, 0, s->y0, a, 0);
+    correct(s, 0, s->y0, s->k[0]);
   }
   complete_rate(s, s->y0, s->k[0]);
   return OK;
+}
+
+/* A first guess of the rate k[i] of a stage: a parabola through those of the last three. */
+static void predict_stage(const state_t *s, int i) {
+  const int first = i > 3 ? i - 3 : 0;
+  double *k = s->k[i];
+  memset(k, 0, s->size * sizeof(double));
+  for (int j = first; j < i; j++) {
+    double weight = 1;
+    for (int l = first; l < i; l++)
+      if (l != j) weight *= (C[i] - C[l]) / (C[j] - C[l]);
+    for (casadi_int r = 0; r < s->size; r++) k[r] += weight * s->k[j][r];
+  }
 }
 
 static double step_esdirk(state_t *s, double t, double h) {
@@ -155,9 +167,10 @@ static double step_esdirk(state_t *s, double t, double h) {
   double row[STAGES];
   if (!s->fresh) linearise(s, t, s->y0);
   if (factor(s, h * G)) return -1;
+  s->ratio = INFINITY;
   for (int i = 1; i < STAGES; i++) {
     combine(s, h, A[i], i, s->y_star);
-    memcpy(s->k[i], s->k[i - 1], size * sizeof(double));
+    predict_stage(s, i);
     if (!solve_stage(s, t + C[i] * h, h * G, s->k[i])) return -1;
     complete_rate(s, s->y1, s->k[i]);
   }
@@ -174,3 +187,5 @@ static const method_t ESDIRK = {.rates = STAGES, .last = STAGES - 1, .order = 4,
                                 .begin = begin_esdirk, .step = step_esdirk,
                                 .interpolate = hermite};
 #undef STAGES
+#undef LEFT
+#undef QUICKEST

@@ -4,15 +4,11 @@
    N = M + c (D - dF/dv) + c^2 (K - dF/dq), F = B tau, D with the slope of dry friction, but for the
    derivatives of M and of the velocity's forces, which are small of order c and left out.
 
-   States z of a law that may be as fast as the arm are solved for too, by E = 1 - c F, F = dz'/dz
-   at given q, v; how z' changes with q and v is left to the iteration. */
+   esdirk solves for the law's states too, z = z* + c z', z' = g(z, q, v): there they move by
+   dz' = X da with E X = c dg/dv + c^2 dg/dq, E = 1 - c dg/dz, which adds -c dF/dz X to N. */
 
-/* Whether the law's states are solved for: by esdirk, where they may be fast. */
-static int solves_law(const state_t *s) {
-  return !s->p->held && !s->p->method && (s->p->n_hat || s->p->n_own);
-}
-
-#define PROBE 1e-7 /* relative, for derivatives of the law by its states */
+/* Whether the law's states are solved for. */
+static int solves_law(const state_t *s) { return !s->p->held && !s->p->method && s->n_z; }
 
 /* Zero for derivatives that a law does not have, as sqrt(|e|) at 0: Newton's method does without. */
 static void keep_finite(double *x, casadi_int count) {
@@ -20,42 +16,25 @@ static void keep_finite(double *x, casadi_int count) {
     if (!isfinite(x[i])) x[i] = 0;
 }
 
-/* Derivatives of torques and z' by z at y, by differences. */
-static void linearise_law(state_t *s, double *y) {
-  const casadi_int m = s->m, n_z = s->n_z;
-  double *tau = s->probe, *z = y + 2 * s->n, *known = tau + m;
-  evaluate_law(s, y, tau);
-  memcpy(known, s->z_rate, n_z * sizeof(double));
-  for (casadi_int j = 0; j < n_z; j++) {
-    const double before = z[j], step = PROBE * fmax(fabs(before), 1e-2);
-    z[j] = before + step;
-    evaluate_law(s, y, s->Jz + m * j);
-    z[j] = before;
-    for (casadi_int i = 0; i < m; i++) s->Jz[i + m * j] = (s->Jz[i + m * j] - tau[i]) / step;
-    for (casadi_int i = 0; i < n_z; i++) s->F[i + n_z * j] = (s->z_rate[i] - known[i]) / step;
-  }
-  keep_finite(s->Jz, m * n_z);
-  keep_finite(s->F, n_z * n_z);
-}
-
 /* Parts of the iteration matrix about (t, y): M, D, K of the plant and the law's derivatives. */
 static void linearise(state_t *s, double t, double *y) {
+  const casadi_int n = s->n, m = s->m, n_z = s->n_z;
   s->arg[0] = y;
-  s->arg[1] = y + s->n;
+  s->arg[1] = y + n;
   s->res[0] = s->M;
   s->res[1] = s->D;
   s->res[2] = s->K;
   run_function(s, &s->p->terms);
   s->fresh = 1;
   if (s->p->held) return;
+  double *const by[] = {s->Fq, s->Fv, s->tau_z, s->Fz, s->gq, s->gv, s->gz};
+  const casadi_int sizes[] = {m * n, m * n, m * n_z, m * n_z, n_z * n, n_z * n, n_z * n_z};
   evaluate_reference(s, t);
   set_law_arguments(s, y);
-  s->res[0] = s->Jq;
-  s->res[1] = s->Jv;
+  const int known = solves_law(s) ? 7 : 2;
+  for (int i = 0; i < 7; i++) s->res[i] = i < known ? by[i] : NULL;
   run_function(s, &s->p->law_jacobian);
-  keep_finite(s->Jq, s->m * s->n);
-  keep_finite(s->Jv, s->m * s->n);
-  if (solves_law(s)) linearise_law(s, y);
+  for (int i = 0; i < known; i++) keep_finite(by[i], sizes[i]);
 }
 
 /* Factors of a matrix N (n, n) by LU with partial pivoting, by columns. */
@@ -83,6 +62,29 @@ static int decompose(double *N, casadi_int n, casadi_int *pivot) {
   return OK;
 }
 
+/* Solve for `count` right-hand sides side by side, x (n, count) by rows. */
+static void solve_rows(const double *N, casadi_int n, const casadi_int *pivot, casadi_int count,
+                       double *x) {
+  for (casadi_int k = 0; k < n; k++)
+    for (casadi_int j = 0; j < count && pivot[k] != k; j++) {
+      const double t = x[j + count * pivot[k]];
+      x[j + count * pivot[k]] = x[j + count * k];
+      x[j + count * k] = t;
+    }
+  for (casadi_int k = 0; k < n; k++)
+    for (casadi_int i = k + 1; i < n; i++) {
+      const double t = N[i + n * k];
+      for (casadi_int j = 0; j < count && t != 0; j++) x[j + count * i] -= t * x[j + count * k];
+    }
+  for (casadi_int k = n - 1; k >= 0; k--) {
+    for (casadi_int j = 0; j < count; j++) x[j + count * k] /= N[k + n * k];
+    for (casadi_int i = 0; i < k; i++) {
+      const double t = N[i + n * k];
+      for (casadi_int j = 0; j < count && t != 0; j++) x[j + count * i] -= t * x[j + count * k];
+    }
+  }
+}
+
 static void solve_factored(const double *N, casadi_int n, const casadi_int *pivot, double *x) {
   for (casadi_int k = 0; k < n; k++) {
     const double t = x[pivot[k]];
@@ -101,6 +103,22 @@ static void solve_factored(const double *N, casadi_int n, const casadi_int *pivo
 
 static void solve(const state_t *s, double *x) { solve_factored(s->N, s->n, s->pivot, x); }
 
+/* Factor E, find X, and add its part to N. */
+static int factor_law(state_t *s, double c) {
+  const casadi_int n = s->n, m = s->m, n_z = s->n_z;
+  for (casadi_int i = 0; i < n_z * n_z; i++) s->E[i] = (i % (n_z + 1) == 0) - c * s->gz[i];
+  if (decompose(s->E, n_z, s->z_pivot)) return SINGULAR;
+  for (casadi_int i = 0; i < n_z; i++)
+    for (casadi_int j = 0; j < n; j++)
+      s->X[j + n * i] = c * (s->gv[i + n_z * j] + c * s->gq[i + n_z * j]);
+  solve_rows(s->E, n_z, s->z_pivot, n, s->X);
+  for (casadi_int i = 0; i < m; i++)
+    for (casadi_int l = 0; l < n_z; l++)
+      for (casadi_int j = 0; j < n; j++)
+        s->N[s->p->drives[i] + n * j] -= c * s->Fz[i + m * l] * s->X[j + n * l];
+  return OK;
+}
+
 /* Factor N, and E. */
 static int factor(state_t *s, double c) {
   const casadi_int n = s->n, m = s->m;
@@ -113,7 +131,8 @@ static int factor(state_t *s, double c) {
   if (!s->p->held)
     for (casadi_int j = 0; j < n; j++)
       for (casadi_int i = 0; i < m; i++)
-        N[s->p->drives[i] + n * j] -= c * (s->Jv[i + m * j] + c * s->Jq[i + m * j]);
+        N[s->p->drives[i] + n * j] -= c * (s->Fv[i + m * j] + c * s->Fq[i + m * j]);
+  if (solves_law(s) && factor_law(s, c)) return SINGULAR;
   if (s->n_s) {
     evaluate_sliding(s, s->y0 + n);
     for (casadi_int i = 0; i < n; i++) N[i + n * i] += c * s->slide_slope[i];
@@ -123,11 +142,6 @@ static int factor(state_t *s, double c) {
       for (casadi_int i = 0; i < n; i++) N[row + n * i] = 0; /* what sticks has no acceleration */
       N[row + n * row] = 1;
     }
-  }
-  if (solves_law(s)) {
-    const casadi_int n_z = s->n_z;
-    for (casadi_int i = 0; i < n_z * n_z; i++) s->E[i] = (i % (n_z + 1) == 0) - c * s->F[i];
-    if (decompose(s->E, n_z, s->z_pivot)) return SINGULAR;
   }
   return decompose(N, n, s->pivot);
 }

@@ -118,7 +118,7 @@ def _poles(
         K, L, E, F = (_stacked(np.array(part), count) for part in law(*arguments, numbers))
         closed = np.concatenate([np.dstack([A + B @ K, B @ L]), np.dstack([E, F])], axis=1)
     else:
-        K = evaluate_columns(loop, "law_jacobian", *arguments)
+        K = evaluate_columns(loop, "law_jacobian", *arguments)[:2]
         closed = A + B @ np.dstack([_stacked(part, count) for part in K])
     # not finite as of sqrt(|e|) at e = 0; a run needs no derivatives
     kept = (own if np.isfinite(own).all() else A[k] for k, own in enumerate(closed))

@@ -230,3 +230,26 @@ def test_amperes_are_torques_in_other_units(make, method):
     np.testing.assert_allclose(runs[1].torque, runs[0].torque, atol=1e-5)
     np.testing.assert_allclose(runs[1].tau * per_ampere[:, None], runs[0].tau, atol=1e-5)
     np.testing.assert_allclose(np.sort_complex(poles[1]), np.sort_complex(poles[0]), rtol=1e-7)
+
+
+def test_newton_knows_how_forces_and_states_of_a_law_move(make):
+    # a PID with a filtered derivative, under volts: force = G k_t/R u, back-EMF is damping
+    gains = {"Gp": [40.0], "Gv": [1.5], "Gi": [15.0], "derivative_filter": [80.0]}
+    loop = make["close"](sprung(), make["design"]([-1.2], [-0.2], "pid", gains=gains))
+    n, n_z, rng = loop.truth.n, loop.controller.n_state, np.random.default_rng(3)
+    at = [rng.normal(size=size) for size in (1, n_z, 1, 1, 1, n, n)]
+
+    def law(x):
+        z, q, v = np.split(x, [n_z, n_z + n])
+        tau, rate = loop.law(at[0], z, *at[2:5], q, v, loop.law_numbers)
+        return np.concatenate([[float(tau), G * K_T / R * float(tau)], np.array(rate).ravel()])
+
+    x, steps = np.concatenate([at[1], *at[5:]]), 1e-4 * np.eye(n_z + 2 * n)
+    J = np.array([(law(x + step) - law(x - step)) / 2e-4 for step in steps]).T
+    tau, force, rate = J[:1], J[1:2], J[2:]
+    by_z, by_q, by_v = slice(n_z), slice(n_z, n_z + n), slice(n_z + n, None)
+    expected = [force[:, by_q], force[:, by_v], tau[:, by_z], force[:, by_z]]
+    expected += [rate[:, by_q], rate[:, by_v], rate[:, by_z]]
+    found = loop.law_jacobian(*at, loop.force_numbers)
+    for own, right in zip(found, expected, strict=True):
+        np.testing.assert_allclose(np.array(own), right, rtol=1e-7, atol=1e-7)
