@@ -63,13 +63,14 @@ def largest_gain(
         left = _not_below(Z, scaling, mu * (1 + _EXACT), left)
         if not left:
             return mu, at
-        middles = np.array([_inside(band, Z.fastest) for band in left])
-        value, where = _best(Z, middles, scaling_of)
+        middles = Z(np.array([_inside(band, Z.fastest) for band in left]))
+        highest = int(np.linalg.norm(scaled(middles, scaling), 2, axis=(1, 2)).argmax())
+        where, around = _inside(left[highest], Z.fastest), left[highest]
+        scaling = scaling_of(middles[highest])
+        value = float(np.linalg.norm(scaled(middles[highest], scaling), 2))
         if value > mu:
-            around = left[int(np.flatnonzero(middles == where)[0])]
             mu, at = _peak(Z, (value, where), around, scaling_of)
-            where = at
-        scaling = scaling_of(Z(np.array([where]))[0])
+            scaling = scaling_of(Z(np.array([at]))[0])
     raise ComputationError(
         f"{name}: expected bounds that exclude all frequencies, got {len(left)} bands left, "
         f"the first from {left[0][0]:.6g} to {left[0][1]:.6g} rad/s"
