@@ -31,7 +31,12 @@ from flexctl.verdict.named_metrics import (
     metrics,
 )
 from flexctl.verdict.neglected_modes import NeglectedModes
-from flexctl.verdict.partial_verdicts import OF_RUNS, linear_poses_metrics, run_metrics
+from flexctl.verdict.partial_verdicts import (
+    OF_RUNS,
+    linear_poses_metrics,
+    linear_poses_verdict,
+    run_metrics,
+)
 from flexctl.verdict.performance import (
     PositionExcess,
     find_no_rest,
@@ -90,6 +95,7 @@ __all__ = [
     "judge_residual",
     "linear_metrics",
     "linear_poses_metrics",
+    "linear_poses_verdict",
     "margin_pieces",
     "metrics",
     "no_controller",

@@ -40,6 +40,12 @@ def linear_poses_metrics(loop: ClosedLoop, keys: Sequence[str]) -> dict[str, Met
 
     Margins are those of a stable loop. Raises ComputationError where one cannot be computed.
     """
+    found = metrics(linear_poses_verdict(loop, keys))
+    return {key: found[key] for key in keys}
+
+
+def linear_poses_verdict(loop: ClosedLoop, keys: Sequence[str]) -> Evaluation:
+    """Return the parts of a verdict of which `linear_poses_metrics` has the metrics `keys`."""
     poses = linear_poses(loop)
     parts: dict[str, Any] = {"stability": judge_stability(loop, poses, ())}
     if parts["stability"].stable is True:
@@ -50,8 +56,7 @@ def linear_poses_metrics(loop: ClosedLoop, keys: Sequence[str]) -> dict[str, Met
             parts["noise"] = noise_levels(loop, poses.final)
     if any(key.startswith("stiffness.") for key in keys):
         parts["stiffness"] = judge_stiffness(loop, poses)
-    found = metrics(_only(loop, **parts))
-    return {key: found[key] for key in keys}
+    return _only(loop, **parts)
 
 
 def _margins(loop: ClosedLoop, poses: LinearPoses, keys: Sequence[str]) -> dict[str, Any]:

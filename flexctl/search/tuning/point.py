@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -19,7 +19,16 @@ from flexctl.search.tuning.loops_of_arms import (
     with_far_limits,
     with_fine_steps,
 )
-from flexctl.search.tuning.requirements import PEAK, SETTLING, Requirement, entries, sign
+from flexctl.search.tuning.margin_ends import end_slopes, margin_ends
+from flexctl.search.tuning.requirements import (
+    OF_EIGENVALUES,
+    PEAK,
+    SETTLING,
+    Requirement,
+    entries,
+    is_spectral,
+    sign,
+)
 from flexctl.search.tuning.runs import PEAKED, Peaks
 from flexctl.search.tuning.spectra import (
     Case,
@@ -35,9 +44,11 @@ from flexctl.verdict import (
     IN_PIECES,
     MORE_IS_BETTER,
     OF_RUNS,
+    Evaluation,
     Metric,
-    linear_poses_metrics,
+    linear_poses_verdict,
     margin_pieces,
+    metrics,
     run_metrics,
     run_times,
 )
@@ -60,10 +71,12 @@ class Point:
     u: Array
     slopes: bool = False
     _loops: dict[tuple[int, float], ClosedLoop] = field(default_factory=dict)
+    _free: dict[int, ClosedLoop] = field(default_factory=dict)
     _linear: dict[Case, LinearLoop] = field(default_factory=dict)
     _runs: dict[int, Trajectory] = field(default_factory=dict)
     _demanded: dict[int, Trajectory] = field(default_factory=dict)
     _metrics: dict[int, dict[str, Metric]] = field(default_factory=dict)
+    _verdicts: dict[int, Evaluation] = field(default_factory=dict)
     _near: list[tuple[Point, float]] = field(default_factory=list)
     _beside: Point | None = None
 
@@ -77,14 +90,17 @@ class Point:
         key = arm, error
         if key not in self._loops:
             if error:
-                loops = arm_loops(self.problem.study)
-                free = loops.of_free_stiffness(self.problem.arms[arm])
-                self._loops[key] = loop_at(free, self.problem.free.values(self.u)).under_errors(
-                    error
-                )
+                self._loops[key] = self._of_any_stiffness(arm).under_errors(error)
             else:
                 self._loops[key] = self.problem.loop(arm, self.u)
         return self._loops[key]
+
+    def _of_any_stiffness(self, arm: int) -> ClosedLoop:
+        """Return the loop of an arm with free errors of the stiffness, zero at first."""
+        if arm not in self._free:
+            base = arm_loops(self.problem.study).of_free_stiffness(self.problem.arms[arm])
+            self._free[arm] = loop_at(base, self.problem.free.values(self.u))
+        return self._free[arm]
 
     @property
     def neighbours(self) -> list[tuple[Point, float]]:
@@ -199,10 +215,20 @@ class Point:
             if ran:
                 known |= run_metrics(self.run(arm), self.loop(arm))
             if still := [key for key in missing if key not in ran]:
-                known |= linear_poses_metrics(self.loop(arm), still)
+                known |= self._linear_metrics(arm, still)
         except RunFailed as error:
             raise LostError(str(error)) from error
         return known
+
+    def _linear_metrics(self, arm: int, keys: Sequence[str]) -> dict[str, Metric]:
+        """Metrics of the linear loop; where limits are of exact margins, all that they are of."""
+        if self.problem.exact:
+            own = (one.key for one in self.problem.requirements if is_spectral(one))
+            keys = list(dict.fromkeys((*keys, *own)))
+        verdict = linear_poses_verdict(self.loop(arm), keys)
+        self._verdicts.setdefault(arm, verdict)
+        found = metrics(verdict)
+        return {key: found[key] for key in keys}
 
     def arms(self, *, nominal: bool) -> range:
         """Arms that a requirement is of."""
@@ -283,7 +309,32 @@ class Point:
             if not len(values):  # nothing limits it
                 return np.array([_NO_LIMIT]), np.zeros((1, len(self.neighbours)))
             return side * (values - value) / one.size, side * slopes / one.size
+        if self.problem.exact and (found := self._ends(one, arm)):
+            return found
         return self._differences(lambda at: self._excess(at, one, arm))
+
+    def _ends(self, one: Requirement, arm: int) -> tuple[Array, Array] | None:
+        """Return ends of a margin, relative to its limit, and derivatives; None without these."""
+        if not is_spectral(one) or one.key in OF_EIGENVALUES or self.loop(arm).controller.cycle > 1:
+            return None
+        self._excess(self, one, arm)  # refuses what is not computed
+        ends = list(margin_ends(one.key, self._verdicts[arm]))
+        if not ends:
+            return np.array([_NO_LIMIT]), np.zeros((1, len(self.neighbours)))
+        side = (-1.0 if one.limit.least else 1.0) / one.size
+        values = side * (np.array([end.value for end in ends]) - one.limit.value)
+        moved = [(partial(there.of_arm, arm), step) for there, step in self.neighbours]
+        slopes = np.zeros((len(ends), len(moved)))
+        for k in np.flatnonzero(values > _NO_LIMIT) if moved else ():  # others are far
+            found = end_slopes(ends[k], partial(self.of_arm, arm), moved)
+            if found is None:
+                return None
+            slopes[k] = side * found
+        return values, slopes
+
+    def of_arm(self, arm: int, case: Case) -> ClosedMatrix:
+        """State matrix of a case of the nominal arm, on another arm."""
+        return self.matrix(replace(case, arm=arm))
 
     def _limited_above(self, value: float, arm: int) -> tuple[int, ...]:
         """Joints whose torques are at limits above a value: their peaks have no slopes."""

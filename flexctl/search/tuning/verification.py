@@ -12,6 +12,7 @@ from flexctl.errors import FlexctlError
 from flexctl.loop import N_PATH, ClosedLoop, motion_poses
 from flexctl.search.limits import Limit
 from flexctl.search.tuning.loops_of_arms import arm_loops
+from flexctl.search.tuning.margin_ends import gain_case, margin_ends
 from flexctl.search.tuning.problem import Problem
 from flexctl.search.tuning.requirements import (
     OF_EIGENVALUES,
@@ -67,9 +68,11 @@ def _watched(loop: ClosedLoop, one: Requirement, arm: int, poses: int = _WATCHED
     times = motion_poses(loop.controller.reference, poses)[0].tolist()
     if one.key == "margins.gain_db":
         for side in (1, -1):
-            yield from (_gain(arm, j, m, 10 ** (side * value / 20)) for j in range(m))
+            factor = 10 ** (side * value / 20)
+            yield from (replace(gain_case(j, m, factor), arm=arm) for j in range(m))
     elif one.key == "margins.phase_deg":
-        yield from (_gain(arm, j, m, np.exp(1j * np.radians(value))) for j in range(m))
+        factor = np.exp(1j * np.radians(value))
+        yield from (replace(gain_case(j, m, factor), arm=arm) for j in range(m))
     elif one.key.startswith("stiffness.exact.path"):
         yield from (Case(arm=arm, time=t, error=_beyond(value)) for t in times)
     elif one.key.startswith("stiffness."):
@@ -96,11 +99,6 @@ def spectral_objective(
     own = range(1 if objective.nominal else arms)
     cases = tuple(case for arm in own for case in _watched(loop, one, arm, poses=N_PATH))
     return SpectralLimit(kind=OF_EIGENVALUES[key], limit=0.0, scale=scale, cases=cases)
-
-
-def _gain(arm: int, joint: int, m: int, factor: complex) -> Case:
-    own = complex(factor) if np.imag(factor) else float(np.real(factor))
-    return Case(arm=arm, gains=tuple(own if j == joint else 1.0 for j in range(m)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,33 +170,15 @@ def worst_metrics(arms: Sequence[Verified]) -> dict[str, float]:
 
 def _lost(one: Requirement, verdict: Evaluation) -> Iterator[Case]:
     """Yield cases in which a limit of eigenvalues is lost: where a margin ends."""
-    stability, margins, stiffness = verdict.stability, verdict.margins, verdict.stiffness
-    value = one.limit.value
+    stability, value = verdict.stability, one.limit.value
     if one.key == "stability.path_spectral_abscissa" and stability is not None:
         rates = np.nan_to_num(stability.path_abscissa, nan=-np.inf)
         if rates.max() > value:
             yield Case(time=float(stability.path_t[rates.argmax()]))
-    elif margins is not None and one.key == "margins.gain_db":
-        m = len(margins.gain_up_db)
-        for j in range(m):
-            if margins.gain_up_db[j] < value:
-                yield _gain(0, j, m, 10 ** (margins.gain_up_db[j] / 20))
-            if margins.gain_down_db[j] < value:
-                yield _gain(0, j, m, 10 ** (-margins.gain_down_db[j] / 20))
-    elif margins is not None and one.key == "margins.phase_deg":
-        m = len(margins.phase_deg)
-        for j in np.flatnonzero(margins.phase_deg < value).tolist():
-            yield _gain(0, j, m, np.exp(1j * np.radians(margins.phase_deg[j])))
-    elif stiffness is not None and stiffness.exact and one.key.startswith("stiffness.exact"):
-        ends = {
-            "stiffness.exact.alpha_upper": (None, stiffness.exact.alpha_upper),
-            "stiffness.exact.alpha_lower": (None, stiffness.exact.alpha_lower),
-            "stiffness.exact.path_alpha_upper": (stiffness.path_t, stiffness.path_upper),
-            "stiffness.exact.path_alpha_lower": (stiffness.path_lower_t, stiffness.path_lower),
-        }
-        time, end = ends[one.key]
-        if np.isfinite(end) and not one.limit.holds(np.array(end)):
-            yield Case(time=time, error=float(end))
+    else:
+        for end in margin_ends(one.key, verdict):
+            if not one.limit.holds(np.array(end.value)):
+                yield end.case(end.value)
 
 
 def watched_over(problem: Problem, arms: tuple[Mapping[str, float], ...]) -> Problem:
