@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, TypeVar
 
 import casadi as ca
 import numpy as np
@@ -82,8 +84,7 @@ def fit_law(plant: Plant, design: Design, reference: ReferenceMotion, parts: Law
     if not design.ideal_instruments:
         return FittedLaw(parts=parts)
     if design.loop.sample_time:
-        readings = _ideal_readings(plant, design, reference)
-        observer = design_sampled_observer(plant.nominal, design, reference, readings)
+        observer = _sampled_observer(plant, design, reference, None)
         return _observed(plant, design, parts, observer, None)
     return _observed_continuously(plant, design, reference, parts, None)
 
@@ -119,8 +120,7 @@ def _instrumented(
     _require_weighable(design, fitted)
     if not design.loop.sample_time:
         return _observed_continuously(plant, design, reference, parts, fitted)
-    readings = _late_readings(plant, reference, fitted)
-    observer = design_sampled_observer(plant.nominal, design, reference, readings)
+    observer = _sampled_observer(plant, design, reference, fitted)
     return _observed(plant, design, parts, observer, fitted)
 
 
@@ -131,13 +131,7 @@ def _observed_continuously(
     parts: LawParts,
     fitted: Instrumentation | None,
 ) -> FittedLaw:
-    nominal, kinds = plant.nominal, design.ideal_instruments
-    if fitted:
-        read = _continuous_readings(nominal, reference, fitted)
-        kinds = tuple(dict.fromkeys(one.kind for one in fitted.readings))
-    else:
-        read = _ideal_instruments(nominal, design, reference)
-    observer = design_observer(nominal, design, reference, read, kinds)
+    observer = _continuous_observer(plant, design, reference, fitted)
     limits, winding = torque_limits(plant.arm), design.loop.tracking_time
     unlimited = None
     if np.isfinite(limits).any():
@@ -145,6 +139,57 @@ def _observed_continuously(
         unlimited = observed_law(plant, parts, observer, none, fitted=fitted)
     observed = observed_law(plant, parts, observer, limits, winding, fitted)
     return FittedLaw(parts=observed, unlimited=unlimited, observer=observer, fitted=fitted)
+
+
+_Observers = TypeVar("_Observers", Observer, SampledObserver)
+_kept: deque[tuple[Plant, str, Any]] = deque(maxlen=16)
+
+
+def _once(
+    make: Callable[[Plant, Design, ReferenceMotion, Instrumentation | None], _Observers],
+) -> Callable[[Plant, Design, ReferenceMotion, Instrumentation | None], _Observers]:
+    """Let an observer be designed once for all designs that differ in the law that uses it."""
+
+    def known(
+        plant: Plant,
+        design: Design,
+        reference: ReferenceMotion,
+        fitted: Instrumentation | None,
+    ) -> _Observers:
+        ends = reference.start.tolist(), reference.final.tolist()
+        facts = repr((design.observer, design.instruments, design.loop, ends, design.label))
+        for its_plant, its_facts, observer in _kept:
+            if its_plant is plant and its_facts == facts:
+                return observer
+        observer = make(plant, design, reference, fitted)
+        _kept.appendleft((plant, facts, observer))
+        return observer
+
+    return known
+
+
+@_once
+def _continuous_observer(
+    plant: Plant, design: Design, reference: ReferenceMotion, fitted: Instrumentation | None
+) -> Observer:
+    nominal, kinds = plant.nominal, design.ideal_instruments
+    if fitted:
+        read = _continuous_readings(nominal, reference, fitted)
+        kinds = tuple(dict.fromkeys(one.kind for one in fitted.readings))
+    else:
+        read = _ideal_instruments(nominal, design, reference)
+    return design_observer(nominal, design, reference, read, kinds)
+
+
+@_once
+def _sampled_observer(
+    plant: Plant, design: Design, reference: ReferenceMotion, fitted: Instrumentation | None
+) -> SampledObserver:
+    if fitted:
+        readings = _late_readings(plant, reference, fitted)
+    else:
+        readings = _ideal_readings(plant, design, reference)
+    return design_sampled_observer(plant.nominal, design, reference, readings)
 
 
 def _observed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import scipy.linalg
@@ -155,27 +156,36 @@ def require_stabilisable(
     By the Popov-Belevitch-Hautus test: [A - lambda I, B] loses rank at such a mode's lambda. The
     rank of the controllability matrix would refuse flexible arms that are perfectly stabilisable.
     """
-    values, right = np.linalg.eig(A)
-    size = max(float(np.linalg.norm(A, 2)), float(np.linalg.norm(B, 2)))
+    A, B = np.asarray(A, dtype=float), np.asarray(B, dtype=float)
+    found = _unmoved(A.tobytes(), B.tobytes(), len(A), decay) if len(A) else None
+    if found is None:
+        return
+    value, state = found
+    label = names[state] if names else f"state {state + 1}"
+    slow = value.real < -1e-12 * max(abs(value), 1.0)
+    how = (
+        f"decays at {-value.real:.4g} 1/s, slower than {decay:g} 1/s," if slow else "is not stable"
+    )
+    out = "a smaller decay" if slow else "damping"
+    raise DesignError(
+        f"{loop}: the mode at {abs(value):.4g} rad/s ({label}) {how} and "
+        f"the joints cannot move it; give it {out} or another pose"
+    )
+
+
+@lru_cache(maxsize=64)  # other weights have the same plant
+def _unmoved(A: bytes, B: bytes, n: int, decay: float) -> tuple[complex, int] | None:
+    """Return an eigenvalue that no input moves, and the state that moves most in its mode."""
+    plant, inputs = (np.frombuffer(part).reshape(n, -1) for part in (A, B))
+    values, right = np.linalg.eig(plant)
+    size = max(float(np.linalg.norm(plant, 2)), float(np.linalg.norm(inputs, 2)))
     for value, x in zip(values, right.T, strict=True):
         if value.real + decay < -1e-12 * max(abs(value), 1.0):
             continue
-        pencil = np.hstack([A - value * np.eye(len(A)), B])
-        if scipy.linalg.svdvals(pencil)[-1] > _SMALLEST_PBH * size:
-            continue
-        state = int(np.abs(x).argmax())
-        label = names[state] if names else f"state {state + 1}"
-        slow = value.real < -1e-12 * max(abs(value), 1.0)
-        how = (
-            f"decays at {-value.real:.4g} 1/s, slower than {decay:g} 1/s,"
-            if slow
-            else "is not stable"
-        )
-        out = "a smaller decay" if slow else "damping"
-        raise DesignError(
-            f"{loop}: the mode at {abs(value):.4g} rad/s ({label}) {how} and "
-            f"the joints cannot move it; give it {out} or another pose"
-        )
+        pencil = np.hstack([plant - value * np.eye(n), inputs])
+        if scipy.linalg.svdvals(pencil)[-1] <= _SMALLEST_PBH * size:
+            return complex(value), int(np.abs(x).argmax())
+    return None
 
 
 def _riccati(solver: Solver, A: Array, B: Array, Q: Array, R: Array, loop: str) -> Array:

@@ -11,7 +11,13 @@ from flexctl.search.study import Study
 from flexctl.search.tuning.arms import ArmSet
 from flexctl.search.tuning.free_numbers import FreeNumbers
 from flexctl.search.tuning.loops_of_arms import arm_loops, loop_at
-from flexctl.search.tuning.requirements import SETTLING, Objective, Requirement, is_spectral
+from flexctl.search.tuning.requirements import (
+    SETTLING,
+    Objective,
+    Requirement,
+    is_margin,
+    is_spectral,
+)
 from flexctl.search.tuning.spectra import SpectralLimit
 from flexctl.verdict import OF_RUNS
 
@@ -33,8 +39,8 @@ class Goals:
     requirements
         Limits that are to be kept.
     spectral
-        Limits of eigenvalues: that all loops are stable, then one for each requirement that
-        `is_spectral`.
+        Limits of eigenvalues: that all loops are stable, then one for each requirement that is
+        `by_eigenvalues`.
     of_eigenvalues
         The objective, where it is one of eigenvalues.
     scale
@@ -85,7 +91,7 @@ class Goals:
 
     def by_eigenvalues(self, one: Requirement) -> bool:
         """Whether a limit is one of eigenvalues here."""
-        return is_spectral(one) and not self.exact
+        return is_spectral(one) and not (self.exact and is_margin(one))
 
     @property
     def linear(self) -> bool:

@@ -197,14 +197,15 @@ class Search:
         def of(pieces: Pieces) -> Pieces:
             return pieces.without_objective if limits else pieces
 
+        def differentiated(sloped: Point) -> Pieces:
+            return self.memory.judged(problem, sloped, limits_alone=limits)[0]
+
         def functions(u: Array) -> Pieces:
             self._last = here = replace(self._point(u), problem=problem)
             pieces, owners = self.memory.judged(problem, here)
             self._excess = _by_owner(pieces.constraints, owners, len(problem.requirements))
             sloped = here.differentiated
-            return replace(
-                of(pieces), differentiate=lambda: of(self.memory.judged(problem, sloped)[0])
-            )
+            return replace(of(pieces), differentiate=lambda: of(differentiated(sloped)))
 
         return functions
 

@@ -72,16 +72,20 @@ class Memory:
     def __exit__(self, *_: object) -> None:
         self.release()
 
-    def judged(self, problem: Problem, here: Point) -> tuple[Pieces, list[int]]:
+    def judged(
+        self, problem: Problem, here: Point, *, limits_alone: bool = False
+    ) -> tuple[Pieces, list[int]]:
         """Return `Problem.judged` of a place."""
+        limits_alone &= here.slopes
         if self.path is None:
-            return problem.judged(here)
+            return problem.judged(here, limits_alone=limits_alone)
 
         def make() -> dict[str, Any]:
-            pieces, owners = problem.judged(here)
+            pieces, owners = problem.judged(here, limits_alone=limits_alone)
             return {**_plain(pieces), "owners": owners}
 
-        found = self._known(_facts(f"judged {here.slopes}", problem, here.u), make)
+        slopes = "of limits" if limits_alone else here.slopes
+        found = self._known(_facts(f"judged {slopes}", problem, here.u), make)
         return _pieces(found), list(found["owners"])
 
     def spectral(self, problem: Problem, u: Array) -> Pieces:

@@ -21,11 +21,11 @@ from flexctl.search.tuning.loops_of_arms import (
 )
 from flexctl.search.tuning.margin_ends import end_slopes, margin_ends
 from flexctl.search.tuning.requirements import (
-    OF_EIGENVALUES,
     PEAK,
     SETTLING,
     Requirement,
     entries,
+    is_margin,
     is_spectral,
     sign,
 )
@@ -222,8 +222,8 @@ class Point:
 
     def _linear_metrics(self, arm: int, keys: Sequence[str]) -> dict[str, Metric]:
         """Metrics of the linear loop; where limits are of exact margins, all that they are of."""
-        if self.problem.exact:
-            own = (one.key for one in self.problem.requirements if is_spectral(one))
+        if self.problem.exact and not self._beside:
+            own = (one.key for one in self.problem.requirements if is_margin(one))
             keys = list(dict.fromkeys((*keys, *own)))
         verdict = linear_poses_verdict(self.loop(arm), keys)
         self._verdicts.setdefault(arm, verdict)
@@ -315,7 +315,7 @@ class Point:
 
     def _ends(self, one: Requirement, arm: int) -> tuple[Array, Array] | None:
         """Return ends of a margin, relative to its limit, and derivatives; None without these."""
-        if not is_spectral(one) or one.key in OF_EIGENVALUES or self.loop(arm).controller.cycle > 1:
+        if not (is_spectral(one) and is_margin(one)) or self.loop(arm).controller.cycle > 1:
             return None
         self._excess(self, one, arm)  # refuses what is not computed
         ends = list(margin_ends(one.key, self._verdicts[arm]))

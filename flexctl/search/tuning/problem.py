@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from flexctl.checks import Array
@@ -14,6 +16,7 @@ from flexctl.search.tuning.point import Point
 from flexctl.search.tuning.spectra import Case
 
 _SLIGHT = 1e-8  # of what is hardly unstable
+_STABILITY = -1  # in place of a requirement
 
 
 class Problem(Goals):
@@ -60,19 +63,27 @@ class Problem(Goals):
         except LostError:
             return np.inf
 
-    def judged(self, here: Point) -> tuple[Pieces, list[int]]:
-        """Return `at`, and of each limit's piece the requirement, -1 for stability itself."""
+    def judged(self, here: Point, *, limits_alone: bool = False) -> tuple[Pieces, list[int]]:
+        """Return `at`, and of each limit's piece the requirement, -1 for stability itself.
+
+        Where limits alone count, derivatives of the objective are zero: nothing is run for them.
+        """
         n = len(here.neighbours)
         none, flat = np.array([np.inf]), np.zeros((1, n))
         lost = Pieces(values=none, gradients=flat, constraints=none, constraint_gradients=flat)
         try:
             limits, gradients, owners = here.eigenvalues()
-            if not here.stable or (self.exact and limits.max() > 0):
-                return lost, [-1]
-            values, own = here.objective()
+            unstable = any(x > 0 for x, k in zip(limits, owners, strict=True) if k == _STABILITY)
+            if not here.stable or (self.exact and unstable):
+                return lost, [_STABILITY]
+            if limits_alone:
+                values, _ = replace(here, slopes=False).objective()
+                own = np.zeros((len(values), n))
+            else:
+                values, own = here.objective()
             more, more_gradients, more_owners = here.limits()
         except LostError:
-            return lost, [-1]
+            return lost, [_STABILITY]
         pieces = Pieces(
             values=values,
             gradients=own,

@@ -90,6 +90,11 @@ def is_spectral(one: Requirement) -> bool:
     return one.key in _MARGINS and one.limit.least != one.key.endswith("alpha_lower")
 
 
+def is_margin(one: Requirement) -> bool:
+    """Whether a limit that `is_spectral` is one of a margin: that no eigenvalue crosses in it."""
+    return one.key in _MARGINS
+
+
 _SIZE_OF_ZERO = 1e-3  # in the unit of the metric
 
 

@@ -29,6 +29,7 @@ from flexctl.search.tuning.requirements import Requirement, is_spectral, worst
 from flexctl.search.tuning.spectra import Case
 from flexctl.search.tuning.verification import (
     Verified,
+    exact_limits,
     verdict_on,
     verified,
     watched_over,
@@ -191,7 +192,8 @@ class Rounds:
         stable = self.problem.spectral[0]
         finer = (Case(order=order) for order in arm_loops(self.problem.study).finer)
         stable = replace(stable, cases=tuple(dict.fromkeys((*stable.cases, *finer))))
-        problem = replace(self.problem, exact=True, spectral=(stable,), reserves={})
+        others = self.problem.spectral[1:]
+        problem = exact_limits(replace(self.problem, spectral=(stable, *others)))
         found = Search(problem, self.memory, evaluations=self.each, seed=self.seed).approach(u)
         self.nearest = found
         return self._judge(found.u, self.arms)

@@ -19,6 +19,7 @@ from flexctl.search.tuning.requirements import (
     SETTLING,
     Objective,
     Requirement,
+    is_margin,
     is_spectral,
     worst,
 )
@@ -61,6 +62,20 @@ def spectral_limits(
         limit = one.limit.value
         found.append(SpectralLimit(kind=kind, limit=limit, scale=scale, cases=cases))
     return tuple(found)
+
+
+def exact_limits(problem: Problem) -> Problem:
+    """Return the problem with limits as they are verified: of exact margins, at all poses."""
+    loop, arms = problem.loop(0), range(len(problem.arms))
+    limits = [problem.spectral[0]]
+    for one in problem.requirements:
+        if not is_spectral(one) or is_margin(one):
+            continue
+        own = arms[:1] if one.nominal else arms
+        cases = tuple(case for arm in own for case in _watched(loop, one, arm, poses=N_PATH))
+        kind, value = OF_EIGENVALUES[one.key], one.limit.value
+        limits.append(SpectralLimit(kind=kind, limit=value, scale=one.size, cases=cases))
+    return replace(problem, exact=True, spectral=tuple(limits), reserves={})
 
 
 def _watched(loop: ClosedLoop, one: Requirement, arm: int, poses: int = _WATCHED) -> Iterator[Case]:
