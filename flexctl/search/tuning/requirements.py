@@ -17,6 +17,7 @@ from flexctl.verdict import MORE_IS_BETTER, UNITS, Metric
 NOMINAL = "nominal."  # before a metric of the arm without its variations
 SETTLING = "residual.settling_time"
 PEAK = "effort.peak"
+PATH = "stiffness.exact.path"
 OF_EIGENVALUES = {
     "stability.spectral_abscissa": "abscissa",
     "stability.path_spectral_abscissa": "abscissa",

@@ -235,7 +235,7 @@ class Rounds:
         tasks = [partial(verdict_on, self.problem, u, arm) for arm in missing]
         spill = partial(self.memory.spillover, self.problem, u)
         spillover, *verdicts = self._all([spill, *tasks])
-        found = [verified(self.problem, *one) for one in zip(verdicts, missing, strict=True)]
+        found = [verified(self.problem, u, *one) for one in zip(verdicts, missing, strict=True)]
         self.memory.keep(self.problem, u, found)
         known |= {_key(one.arm): one for one in found}
         every = tuple(known[_key(arm)] for arm in arms)
@@ -248,7 +248,13 @@ class Rounds:
     def _search(self, places: Sequence[Array | None]) -> list[Found]:
         """Search from places (n,); where there is none, from the best of a coarse search."""
         searches = [
-            Search(self.problem, self.memory, evaluations=self.each, seed=self.seed + k)
+            Search(
+                self.problem,
+                self.memory,
+                evaluations=self.each,
+                seed=self.seed + k,
+                settled=bool(self.founds),
+            )
             for k in range(len(places))
         ]
         self.live = searches[0]

@@ -8,14 +8,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.errors import FlexctlError
+from flexctl.errors import ComputationError, DesignError, FlexctlError
 from flexctl.loop import N_PATH, ClosedLoop, motion_poses
 from flexctl.search.limits import Limit
-from flexctl.search.tuning.loops_of_arms import arm_loops
+from flexctl.search.tuning.loops_of_arms import LostError, arm_loops
 from flexctl.search.tuning.margin_ends import gain_case, margin_ends
+from flexctl.search.tuning.point import Point
 from flexctl.search.tuning.problem import Problem
 from flexctl.search.tuning.requirements import (
     OF_EIGENVALUES,
+    PATH,
     SETTLING,
     Objective,
     Requirement,
@@ -24,7 +26,7 @@ from flexctl.search.tuning.requirements import (
     worst,
 )
 from flexctl.search.tuning.runs import Peaks
-from flexctl.search.tuning.spectra import Case, SpectralLimit
+from flexctl.search.tuning.spectra import Case, SpectralLimit, Spectrum
 from flexctl.verdict import (
     MORE_IS_BETTER,
     UNITS,
@@ -38,6 +40,7 @@ from flexctl.verdict import (
 _BEYOND = 1e-4  # by which ranges of errors are exceeded, relative to them
 _LEAST_DAMPING = 1e-3  # damping ratio relative to which smaller limits are measured
 _SLIGHT = 1e-6  # violation of a settling time that is too long between two samples
+_BETWEEN = np.linspace(0.0, 1.0, 17) ** 3  # from a margin that is reached to one that is asked for
 _WATCHED = 3  # poses of the motion that are watched from the beginning
 
 
@@ -88,7 +91,7 @@ def _watched(loop: ClosedLoop, one: Requirement, arm: int, poses: int = _WATCHED
     elif one.key == "margins.phase_deg":
         factor = np.exp(1j * np.radians(value))
         yield from (replace(gain_case(j, m, factor), arm=arm) for j in range(m))
-    elif one.key.startswith("stiffness.exact.path"):
+    elif one.key.startswith(PATH):
         yield from (Case(arm=arm, time=t, error=_beyond(value)) for t in times)
     elif one.key.startswith("stiffness."):
         yield Case(arm=arm, error=_beyond(value))
@@ -144,18 +147,19 @@ def verdict_on(problem: Problem, u: Array, arm: Mapping[str, float]) -> Evaluati
         return no_controller(design, loop.controller.plant.basis, loop.truth.basis, str(error))
 
 
-def verified(problem: Problem, verdict: Evaluation, arm: Mapping[str, float]) -> Verified:
-    """Compare the verdict on an arm with what is asked for."""
+def verified(problem: Problem, u: Array, verdict: Evaluation, arm: Mapping[str, float]) -> Verified:
+    """Compare the verdict on an arm, of the loop at u (n,), with what is asked for."""
     known = metrics(verdict)
     unstable = known["stability.stable"] is not True
     own = [None if one.nominal and arm else one for one in problem.requirements]
+    here = replace(problem, arms=(arm,)).point(u, slopes=False)
     violations = (0.0 if one is None else _violation(problem, one, verdict, arm) for one in own)
     return Verified(
         arm=arm,
         metrics=known,
         failed=verdict.failed or ("the loop is not stable" if unstable else None),
         violations=tuple(violations),
-        lost=tuple(() if one is None else tuple(_lost(one, verdict)) for one in own),
+        lost=tuple(() if one is None else tuple(_lost(one, verdict, here)) for one in own),
         objective=-np.inf if problem.objective.nominal and arm else problem.objective.value(known),
     )
 
@@ -183,17 +187,31 @@ def worst_metrics(arms: Sequence[Verified]) -> dict[str, float]:
     }
 
 
-def _lost(one: Requirement, verdict: Evaluation) -> Iterator[Case]:
-    """Yield cases in which a limit of eigenvalues is lost: where a margin ends."""
+def _lost(one: Requirement, verdict: Evaluation, here: Point) -> Iterator[Case]:
+    """Yield cases in which a limit of eigenvalues is lost: ends of margins, and the worst beyond.
+
+    The worst, as an eigenvalue may cross the limit of stability and come back before the margin
+    that is asked for: with the end alone each search would end at another one nearby.
+    """
     stability, value = verdict.stability, one.limit.value
-    if one.key == "stability.path_spectral_abscissa" and stability is not None:
-        rates = np.nan_to_num(stability.path_abscissa, nan=-np.inf)
-        if rates.max() > value:
-            yield Case(time=float(stability.path_t[rates.argmax()]))
-    else:
-        for end in margin_ends(one.key, verdict):
-            if not one.limit.holds(np.array(end.value)):
-                yield end.case(end.value)
+    rates = np.nan_to_num(stability.path_abscissa, nan=-np.inf) if stability else np.zeros(0)
+    along = one.key == "stability.path_spectral_abscissa" or one.key.startswith(PATH)
+    error, limit = (_beyond(value), 0.0) if is_margin(one) else (0.0, value)
+    if stability and along and rates.max(initial=-np.inf) > limit:
+        yield Case(time=float(stability.path_t[rates.argmax()]), error=error)
+    for end in margin_ends(one.key, verdict):
+        if not one.limit.holds(np.array(end.value)):
+            yield end.case(end.value)
+            beyond = end.value + (value - end.value) * _BETWEEN
+            yield end.case(float(max(beyond, key=lambda x: _rate(here, end.case(float(x))))))
+
+
+def _rate(here: Point, case: Case) -> float:
+    """Largest rate of a loop [1/s]; minus infinity where it has no equilibrium."""
+    try:
+        return float(Spectrum.of(here.matrix(case), vectors=False).values.real.max())
+    except (LostError, ComputationError, DesignError):
+        return -np.inf
 
 
 def watched_over(problem: Problem, arms: tuple[Mapping[str, float], ...]) -> Problem:
