@@ -4,7 +4,7 @@ import control
 import numpy as np
 import pytest
 
-from flexctl.control import design_controller
+from flexctl import close_loop, design_controller
 from flexctl.errors import DesignError, InputError
 from flexctl.model.record import BasisChoice
 from flexctl.plant.linearisation import linearise
@@ -291,3 +291,16 @@ def test_the_assumption_names_instruments_and_that_there_is_no_noise(make):
     words = " ".join(observed(make, make["single"]()).assumptions)
     assert "encoders, tachometers, strain gauges" in words
     assert "runs have no noise" in words
+
+
+def test_designs_that_differ_in_their_law_share_the_observer():
+    loop = close_loop(design_controller("single-link-hub", "hub-lqg"), "single-link-hub", modes=2)
+
+    def observer(**values):
+        return loop.at({key.replace("__", "."): x for key, x in values.items()}).controller.observer
+
+    plain = observer(second_loop__weights__effort=2.0)
+    noisy = observer(observer__noise__encoder=1e-3)
+    assert observer(second_loop__weights__effort=7.0) is plain
+    assert (noisy.gain != plain.gain).any()
+    np.testing.assert_array_equal(plain.gain, loop.controller.observer.gain)

@@ -1,0 +1,87 @@
+"""Ends of margins: derivatives against differences of exact margins, and where limits are lost."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import flexctl.search.tuning.point as points
+from flexctl import load_design, load_model
+from flexctl.search.tuning.reading import read_problem
+from flexctl.search.tuning.verification import (
+    exact_limits,
+    verdict_on,
+    verified,
+    watched_over,
+)
+
+RRP = ("theodore-ghosal-rrp", "rrp-stiff")  # bears 0.3 % of stiffness error
+VERTICAL = ("vertical-2r", "vertical-2r-cascade")  # sampled, under gravity
+OBSERVED = ("single-link-hub", "hub-lqg")
+PATH = "stiffness.exact.path_alpha_upper>=0.1"
+
+
+def problem_of(arm, design, *limits):
+    known = load_model(arm), load_design(design)
+    problem = read_problem(*known, (), minimise="residual.tip_error_max", subject_to=limits)
+    return watched_over(problem, ({},))
+
+
+@pytest.mark.parametrize(
+    ("arm", "limits"),
+    [
+        (RRP, [PATH, "stiffness.exact.alpha_upper>=0.1", "margins.phase_deg>=30"]),
+        (VERTICAL, ["margins.gain_db>=6", "margins.phase_deg>=30"]),
+        (OBSERVED, ["stiffness.exact.alpha_lower<=-0.9", "margins.gain_db>=20"]),
+    ],
+    ids=["decoupling", "cascade", "observer"],
+)
+def test_ends_of_margins_move_as_exact_margins_do(arm, limits):
+    problem = exact_limits(problem_of(*arm, *limits))
+    start = problem.free.start
+    for one in problem.requirements:
+        values, slopes = problem.point(start)._ends(one, 0)
+        exact, expected = problem.point(start)._differences(
+            lambda at, one=one: at._excess(at, one, 0)
+        )
+        for value, slope in zip(values, slopes, strict=True):
+            if value <= -1:  # far from its limit, where it counts for nothing
+                continue
+            known = np.isclose(exact, value, rtol=1e-9)  # gain margins have the nearer side alone
+            assert known.any() or value < exact.max()
+            size = np.abs(expected).max()
+            for own in expected[known]:
+                np.testing.assert_allclose(slope, own, rtol=2e-3, atol=1e-3 * size)
+
+
+def test_what_is_watched_next_is_where_the_loop_is_least_stable():
+    problem = problem_of(*RRP, PATH)
+    start = problem.free.start
+    found = verified(problem, start, verdict_on(problem, start, {}), {})
+    (end, worst), = found.lost  # fmt: skip
+    here = problem.point(start, slopes=False)
+
+    def rate(error):
+        return here.linear(replace(end, error=error)).poles.real.max()
+
+    assert 0 < end.error < 0.005
+    assert rate(end.error) == pytest.approx(0, abs=1e-6 * abs(rate(0.1)))
+    assert end.error < worst.error <= 0.1
+    grid = [rate(error) for error in np.linspace(end.error, 0.1, 41)]
+    assert rate(worst.error) > 0.9 * max(grid)
+
+
+def test_searches_for_limits_alone_run_nothing_for_the_objective(monkeypatch):
+    problem = problem_of(*OBSERVED, "margins.gain_db>=20")
+    runs, plain = [], points.simulate
+    monkeypatch.setattr(points, "simulate", lambda *a, **k: runs.append(1) or plain(*a, **k))
+    whole, _ = problem.judged(problem.point(problem.free.start))
+    every = len(runs)
+    alone, _ = problem.judged(problem.point(problem.free.start), limits_alone=True)
+
+    assert len(runs) - every == 1  # whether there is a run at all
+    assert every == 1 + problem.free.start.size
+    assert whole.gradients.any()
+    assert not alone.gradients.any()
+    np.testing.assert_array_equal(alone.values, whole.values)
+    np.testing.assert_array_equal(alone.constraint_gradients, whole.constraint_gradients)
