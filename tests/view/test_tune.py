@@ -9,6 +9,7 @@ from flexctl.errors import InputError
 from flexctl.model import build_file, load_design
 from flexctl.model.design import Design
 from flexctl.view.json.known_keys import known_of_tuning
+from flexctl.view.json.tuning import trade_off_json
 from tests.known_keys import strange_keys
 
 ARM, DESIGN = "single-link-hub", "hub-pd"
@@ -240,6 +241,22 @@ def test_a_limit_of_the_torque_needs_an_arm_with_limits(flexctl):
 def test_wrong_arguments_are_refused(arguments, expected):
     with pytest.raises(InputError, match=expected):
         library.tune(ARM, DESIGN, **arguments)
+
+
+def test_metrics_of_a_trade_off_are_as_verdicts_have_them():
+    key, other = "stability.spectral_abscissa", "stability.min_damping_ratio"  # more is better
+    found = library.trade_off(
+        ARM, "hub-pd", {"gains.Gv": (1.0, 10.0)}, minimise=key, against=other,
+        subject_to=[], points=3, starts=1, jobs=1,
+    )  # fmt: skip
+    answer = trade_off_json(found)
+
+    for one in answer["front"]:
+        if one["evaluation"]:
+            judged = one["evaluation"]["stability"]
+            assert one["metrics"][key] == pytest.approx(judged["spectral_abscissa"], rel=1e-6)
+            assert one["metrics"][other] == pytest.approx(judged["min_damping_ratio"], rel=1e-6)
+    assert all(value > 0 for value in answer["tried"])
 
 
 @pytest.mark.slow

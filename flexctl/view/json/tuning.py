@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from flexctl.records import plain
-from flexctl.search import Compromise, Constraint, Found, TradeOff, Tuning
+from flexctl.search import Compromise, Constraint, Found, Objective, TradeOff, Tuning
+from flexctl.verdict import MORE_IS_BETTER
 from flexctl.view.json import attributes
 from flexctl.view.json.evaluation import evaluation_json
 from flexctl.view.json.sweep import shape_error_json
@@ -119,7 +120,7 @@ def trade_off_json(found: TradeOff, files: Mapping[str, Path] | None = None) -> 
             "front": [
                 _compromise(found, one, (files or {}).get(one.design.name)) for one in found.front
             ],
-            "tried": list(found.tried),
+            "tried": [_as_metric(found.second, value) for value in found.tried],
             **attributes(found, "dominated evaluations seconds interrupted"),
             "verdict": trade_off_words(found),
         }
@@ -130,10 +131,18 @@ def _compromise(found: TradeOff, one: Compromise, file: Path | None) -> dict[str
     tuning = one.tuning
     return {
         "design": one.design.name,
-        "metrics": {str(found.first): one.first, str(found.second): one.second},
+        "metrics": {
+            str(found.first): _as_metric(found.first, one.first),
+            str(found.second): _as_metric(found.second, one.second),
+        },
         "values": tuning and {name: after for name, (_, after) in tuning.values.items()},
         "constraints": tuning and tuning_json(tuning)["constraints"],
         "evaluation": tuning and evaluation_json(tuning.after),
         "tuned": one.design.table(),
         "file": file and file.name,
     }
+
+
+def _as_metric(objective: Objective, value: float) -> float:
+    """Value of an objective of one metric as that metric has it."""
+    return -value if objective.metric in MORE_IS_BETTER else value
