@@ -16,7 +16,8 @@ from flexctl.search.tuning.problem import Problem
 from flexctl.search.tuning.spectra import SpectralLimit
 
 _QUICKER = 0.8  # of the settling time that is reached: the next that is tried
-_SLOWER = 0.95  # the same where a search before ended at a minimum
+_LAST = 0.985  # the same where another search ended nearby: finer than _FINE, so tried once
+_NEARBY = 1.1  # settling times within this factor
 _FINE = 0.98  # of it: where this is not reached, the search ends
 _SAME = 1e-3  # relative change of a settling time that is none
 _ONE_AIM = 60  # evaluations that one settling time is given
@@ -98,10 +99,10 @@ class Search:
         *,
         evaluations: int,
         seed: int = 0,
-        settled: bool = False,  # where the search begins, another one with fewer limits has ended
+        reached: float = np.nan,  # objective at which a search with fewer limits ended
     ) -> None:
         self.problem, self.memory = problem, memory
-        self.left, self.seed, self.settled = evaluations, seed, settled
+        self.left, self.seed, self.reached = evaluations, seed, reached
         self.history: list[Step] = []
         self.best: Array | None = None  # so far, of what is minimised at present
         self.tell: Callable[[Step], None] | None = None
@@ -266,7 +267,8 @@ class Search:
     def _settle(self, u: Array) -> Minimum:
         """Try ever shorter settling times, each as a limit of the error after it."""
         best = tried = self._keep_limits(u, self.left)  # without it there is no aim
-        time, ratio = self._settling(best.x), _SLOWER if self.settled else _QUICKER
+        time = self._settling(best.x)
+        ratio = _LAST if time <= _NEARBY * self.reached else _QUICKER
         if not np.isfinite(time):
             time = self._window
         while best.violation == 0 and time > 0 and self.left > 0:

@@ -158,12 +158,15 @@ class Rounds:
     def _rounds(self, first: _Judged, unseen: int) -> None:
         """Search, verify on known arms, then on others, and search on with what is lost there.
 
-        Where limits are lost it goes on from there and from the best that was verified, which may
-        keep them: violations have minima of their own.
+        Where limits are lost it goes on from there and, if that does not keep them, from the best
+        that was verified, which may: violations have minima of their own.
         """
         places, best = [first.u, *[None] * (self.starts - 1)], first
         for turn in range(_ROUNDS):
-            searched = [replace(one, round=turn) for one in self._search(places)]
+            searched = self._search(places)
+            if turn and best.u is not places[0] and all(one.violation > 0 for one in searched):
+                searched += self._search([best.u])
+            searched = [replace(one, round=turn) for one in searched]
             self.founds += searched
             found = min(searched, key=_order)
             self.candidates.append(found.u)
@@ -176,7 +179,7 @@ class Rounds:
             if not news:
                 return
             best = min(best, judged, key=lambda one: one.order)
-            places = [found.u] if best is judged else [found.u, best.u]
+            places = [found.u]
 
     def _interrupt(self) -> None:
         self.interrupted = True
@@ -247,13 +250,14 @@ class Rounds:
 
     def _search(self, places: Sequence[Array | None]) -> list[Found]:
         """Search from places (n,); where there is none, from the best of a coarse search."""
+        kept = [one.objective for one in self.founds if one.violation <= 0]
         searches = [
             Search(
                 self.problem,
                 self.memory,
                 evaluations=self.each,
                 seed=self.seed + k,
-                settled=bool(self.founds),
+                reached=min(kept, default=np.nan),
             )
             for k in range(len(places))
         ]
