@@ -405,6 +405,7 @@ static void handle_event(state_t *s, const event_t *e) {
 static void begin(state_t *s, double t) {
   s->t = t;
   s->fresh = 0;
+  s->ratio = INFINITY;
 #if LANES == 1
   if (s->n_s && release_joints(s, t)) return fail_all(s, SINGULAR);
 #endif

@@ -171,7 +171,11 @@ static double step_esdirk(state_t *s, double t, double h) {
   for (int i = 1; i < STAGES; i++) {
     combine(s, h, A[i], i, s->y_star);
     predict_stage(s, i);
-    if (!solve_stage(s, t + C[i] * h, h * G, s->k[i])) return -1;
+    if (!solve_stage(s, t + C[i] * h, h * G, s->k[i])) {
+      s->ratio = INFINITY;
+      s->fresh = 0;
+      return -1;
+    }
     complete_rate(s, s->y1, s->k[i]);
   }
   for (casadi_int i = 2 * n; i < size; i++) s->y1[i] = s->y_star[i] + h * G * s->k[STAGES - 1][i];

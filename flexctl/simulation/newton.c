@@ -16,7 +16,10 @@ static void keep_finite(double *x, casadi_int count) {
     if (!isfinite(x[i])) x[i] = 0;
 }
 
-/* Parts of the iteration matrix about (t, y): M, D, K of the plant and the law's derivatives. */
+#define STEADY 0.05 /* rate of convergence, up to which derivatives of the law are kept */
+
+/* Parts of the iteration matrix about (t, y): M, D, K of the plant and the law's derivatives, which
+   may cost much more, and are kept while Newton's method converges well with them. */
 static void linearise(state_t *s, double t, double *y) {
   const casadi_int n = s->n, m = s->m, n_z = s->n_z;
   s->arg[0] = y;
@@ -26,7 +29,7 @@ static void linearise(state_t *s, double t, double *y) {
   s->res[2] = s->K;
   run_function(s, &s->p->terms);
   s->fresh = 1;
-  if (s->p->held) return;
+  if (s->p->held || s->ratio < STEADY) return;
   double *const by[] = {s->Fq, s->Fv, s->tau_z, s->Fz, s->gq, s->gv, s->gz};
   const casadi_int sizes[] = {m * n, m * n, m * n_z, m * n_z, n_z * n, n_z * n, n_z * n_z};
   evaluate_reference(s, t);

@@ -7,6 +7,7 @@ import pytest
 
 import flexctl.search.tuning.point as points
 from flexctl import load_design, load_model
+from flexctl.search.tuning.margin_ends import margin_ends
 from flexctl.search.tuning.reading import read_problem
 from flexctl.search.tuning.verification import (
     exact_limits,
@@ -52,6 +53,23 @@ def test_ends_of_margins_move_as_exact_margins_do(arm, limits):
             size = np.abs(expected).max()
             for own in expected[known]:
                 np.testing.assert_allclose(slope, own, rtol=2e-3, atol=1e-3 * size)
+
+
+def test_an_end_beside_the_loss_of_an_equilibrium_has_no_slopes():
+    """Links too soft for their own weight: eigenvalues move much faster on one side of the end."""
+    limit = "stiffness.exact.path_alpha_lower<=-0.9"
+    problem = exact_limits(problem_of("vertical-2r", "vertical-2r-encoders", limit))
+    here, (one,) = problem.point(problem.free.start), problem.requirements
+    slopes = here._ends(one, 0)
+    (end,) = margin_ends(one.key, here._verdicts[0])
+
+    def rate(error):
+        return here.linear(replace(end.case(end.value), error=error)).poles.real.max()
+
+    below, at, above = (rate(end.value + change) for change in (-1e-4, 0, 1e-4))
+    assert end.value == pytest.approx(-0.998, abs=1e-3)
+    assert abs(at - above) > 5 * abs(at - below)
+    assert slopes is None
 
 
 def test_what_is_watched_next_is_where_the_loop_is_least_stable():

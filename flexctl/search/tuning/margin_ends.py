@@ -19,6 +19,7 @@ from flexctl.verdict import Evaluation
 _LEAST = 1e-2  # in the unit of a margin: what is small
 _STEP = 1e-4  # of a margin, to differentiate by it
 _NEAR = 1e-3  # of a margin, by which its end and an eigenvalue's may differ
+_BENT = 0.1  # relative: slopes on both sides of an end differ by more beside a lost equilibrium
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +83,8 @@ def end_slopes(
     """Differentiate the end of a margin by n free numbers, (n,).
 
     `matrix` gives the state matrix of a case, `moved` the same with one number changed, and by how
-    much. None where the margin does not end at an eigenvalue: where there is no equilibrium beyond.
+    much. None where the margin does not end at an eigenvalue, or where it has no slope to speak of:
+    next to an error that leaves no equilibrium.
     """
     size = max(abs(end.value), _LEAST)
     try:
@@ -93,9 +95,12 @@ def end_slopes(
         return None
     spectrum = Spectrum.of(here)
     k = int(spectrum.values.real.argmax())
-    changes = [(sides[0] - sides[1]) / (2 * _STEP * size)]
+    changes = [side * (A - here.A) / (_STEP * size) for A, side in zip(sides, (1, -1), strict=True)]
     changes += [(A - here.A) / step for A, (_, step) in zip(beside, moved, strict=True)]
-    by_end, *by_numbers = spectrum.slopes(np.array([k]), changes)[0].real
+    up, down, *by_numbers = spectrum.slopes(np.array([k]), changes)[0].real
+    by_end = (up + down) / 2
     if not abs(spectrum.values[k].real) <= _NEAR * size * abs(by_end):
+        return None
+    if abs(up - down) > _BENT * abs(by_end):
         return None
     return -np.array(by_numbers) / by_end

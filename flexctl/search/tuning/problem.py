@@ -16,7 +16,6 @@ from flexctl.search.tuning.point import Point
 from flexctl.search.tuning.spectra import Case
 
 _SLIGHT = 1e-8  # of what is hardly unstable
-_STABILITY = -1  # in place of a requirement
 
 
 class Problem(Goals):
@@ -73,9 +72,9 @@ class Problem(Goals):
         lost = Pieces(values=none, gradients=flat, constraints=none, constraint_gradients=flat)
         try:
             limits, gradients, owners = here.eigenvalues()
-            unstable = any(x > 0 for x, k in zip(limits, owners, strict=True) if k == _STABILITY)
+            unstable = any(x > 0 for x, k in zip(limits, owners, strict=True) if k < 0)
             if not here.stable or (self.exact and unstable):
-                return lost, [_STABILITY]
+                return lost, [-1]
             if limits_alone:
                 values, _ = replace(here, slopes=False).objective()
                 own = np.zeros((len(values), n))
@@ -83,7 +82,7 @@ class Problem(Goals):
                 values, own = here.objective()
             more, more_gradients, more_owners = here.limits()
         except LostError:
-            return lost, [_STABILITY]
+            return lost, [-1]
         pieces = Pieces(
             values=values,
             gradients=own,
