@@ -176,10 +176,10 @@ def plain_table(
     numeric: Sequence[int] = (),
 ) -> Table:
     """Make a table with a rule under its head; columns whose index is in `numeric` align right."""
-    from rich import box
-    from rich.table import Table
+    from flexctl.view.wide_table import WideTable
 
-    table = Table(title=literal(title, "bold"), title_justify="left", box=box.SIMPLE_HEAD)
+    table = WideTable()
+    table.title = literal(title, "bold")
     for i, column in enumerate(columns):
         table.add_column(
             literal(column), justify="right" if i in numeric else "left", overflow="fold"

@@ -46,7 +46,8 @@ FINEST = 512  # parts of a step to the next share of an error
 CORNERS = 16
 FAR = 3.0  # relative error of the stiffness at which a loop without an end is looked at
 LEAST_LEFT = -0.999  # and the same downwards
-NOTHING_LEFT = -1 + 1e-9  # relative error of a stiffness or a payload: no less is one
+JUMP = 0.1  # of a coordinate in a step: perhaps to another equilibrium
+NOTHING_LEFT = -1 + 1e-7  # relative error of a stiffness or a payload: no less is one
 QUICK_TURNS, TURNS = 300.0, 5000.0  # rad that the fastest mode may turn in a run
 QUICK_SAMPLES, SAMPLES = 150, 2000
 FINE = Tolerance.of(1e-11)
@@ -616,7 +617,7 @@ def reached_from(made: Callable, error: np.ndarray, near: Equilibrium, begin: fl
     while begin < end and size > least:
         ahead = min(begin + size, end)
         found = made(ahead * error).rest(np.concatenate([near.q, near.z]))
-        if found is None:
+        if found is None or np.abs(found.q - near.q).max() > JUMP:
             size /= 2
         else:
             near, begin, size = found, ahead, 1.5 * size
