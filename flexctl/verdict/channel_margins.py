@@ -49,12 +49,15 @@ class ChannelMargins:
         return min(self.gain_up_db, self.gain_down_db)
 
 
-def channel_margins(cut: BrokenLoop, delays: Sequence[float] | None) -> list[ChannelMargins]:
-    """Margins of every channel with the others closed; `delays` [s] of a sampled loop are known."""
-    crossovers = gain_crossovers(cut, [[j] for j in range(cut.m)])
+def channel_margins(
+    cut: BrokenLoop, channels: Sequence[int], delays: Sequence[float] | None
+) -> list[ChannelMargins]:
+    """Margins of channels with the others closed; their `delays` [s] are known of sampled loops."""
+    crossovers = gain_crossovers(cut, [[j] for j in channels])
+    known = map(continuous_delay, crossovers) if delays is None else delays
     return [
-        _margins_of(cut, j, own, continuous_delay(own) if delays is None else delays[j])
-        for j, own in enumerate(crossovers)
+        _margins_of(cut, j, own, delay)
+        for j, own, delay in zip(channels, crossovers, known, strict=True)
     ]
 
 

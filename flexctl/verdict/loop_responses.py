@@ -133,6 +133,15 @@ class LoopResponses(Summary):
         return tuple(channel for channel in self.channels if channel.place == place)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Cut:
+    """Where a loop is broken: a place, the loop broken there, and the channels of interest."""
+
+    place: Place
+    loop: BrokenLoop
+    channels: Sequence[int]
+
+
 def frequency_response(
     loop: ClosedLoop | LinearLoop,
     w: ArrayLike | None = None,
@@ -208,14 +217,18 @@ def responses_of(
     *,
     model: str = "",
     design: str = "",
-    places: tuple[Place, ...] = ("actuator", "sensor"),
+    only: Mapping[Place, Sequence[int]] | None = None,
 ) -> LoopResponses:
-    """Frequency responses of a linear loop, broken at some places; see `frequency_response`."""
+    """Frequency responses of a linear loop; see `frequency_response`.
+
+    `only` has by place the indices of the channels to break it at, instead of all.
+    """
     if not loop.K.any() and not loop.E.any():
         raise InputError("loop: expected one with feedback, got torques that depend on no reading")
     whole, sensors = break_loop(loop), break_at_sensors(loop)
-    both: dict[Place, BrokenLoop] = {"actuator": whole, "sensor": sensors}
-    cuts: dict[Place, BrokenLoop] = {place: both[place] for place in places}
+    every: dict[Place, BrokenLoop] = {"actuator": whole, "sensor": sensors}
+    chosen = only or {place: range(broken.m) for place, broken in every.items()}
+    cuts = [_Cut(place=place, loop=every[place], channels=own) for place, own in chosen.items()]
     margins, peaks, why = _judged(loop, whole, cuts)
     w = _chosen(whole, cuts, margins, peaks) if w is None else _given(w, whole)
     points = axis_points(w, loop.sample_time)
@@ -240,7 +253,7 @@ def responses_of(
 
 def _channels(
     loop: LinearLoop,
-    cuts: Mapping[Place, BrokenLoop],
+    cuts: Sequence[_Cut],
     margins: Mapping[Place, Sequence[ChannelMargins]],
     w: Array,
 ) -> Iterator[ChannelResponse]:
@@ -248,20 +261,20 @@ def _channels(
     torques = tuple(f"tau.{name}" for name in loop.plant.actuators)
     names: dict[Place, tuple[str, ...]] = {"actuator": torques, "sensor": loop.signals.names}
     points = axis_points(w, loop.sample_time)
-    for place, cut in cuts.items():
-        T = -transfer(cut.A, cut.B, cut.C, points)
-        for j, name in enumerate(names[place]):
+    for cut in cuts:
+        T = -transfer(cut.loop.A, cut.loop.B, cut.loop.C, points)
+        for k, j in enumerate(cut.channels):
             yield ChannelResponse(
-                name=name,
-                place=place,
-                L=cut.loop_gain(j, w),
+                name=names[cut.place][j],
+                place=cut.place,
+                L=cut.loop.loop_gain(j, w),
                 T=T[:, j, j],
-                margins=margins[place][j] if margins else None,
+                margins=margins[cut.place][k] if margins else None,
             )
 
 
 def _judged(
-    loop: LinearLoop, whole: BrokenLoop, cuts: Mapping[Place, BrokenLoop]
+    loop: LinearLoop, whole: BrokenLoop, cuts: Sequence[_Cut]
 ) -> tuple[dict[Place, list[ChannelMargins]], SensitivityPeaks | None, str]:
     """Margins of all channels, and peaks; nothing, and why, of a loop that is not stable."""
     try:
@@ -269,18 +282,18 @@ def _judged(
     except ComputationError as error:
         return {}, None, str(error)
     margins: dict[Place, list[ChannelMargins]] = {
-        place: channel_margins(cut, _delays(loop, place, cut.m)) for place, cut in cuts.items()
+        cut.place: channel_margins(cut.loop, cut.channels, _delays(loop, cut)) for cut in cuts
     }
     return margins, sensitivity_peaks(whole), ""
 
 
-def _delays(loop: LinearLoop, place: Place, count: int) -> list[float] | None:
+def _delays(loop: LinearLoop, cut: _Cut) -> list[float] | None:
     """Delay margins [s] of the channels of a sampled loop; None of a continuous one."""
     if not loop.sampled:
         return None
-    if place == "actuator":
-        return [sampled_delay(loop, [j]) for j in range(count)]
-    return [reading_delay(loop, j) for j in range(count)]
+    if cut.place == "actuator":
+        return [sampled_delay(loop, [j]) for j in cut.channels]
+    return [reading_delay(loop, j) for j in cut.channels]
 
 
 def _between(
@@ -316,12 +329,12 @@ def _given(w: ArrayLike, cut: BrokenLoop) -> Array:
 
 def _chosen(
     whole: BrokenLoop,
-    cuts: Mapping[Place, BrokenLoop],
+    cuts: Sequence[_Cut],
     margins: Mapping[Place, Sequence[ChannelMargins]],
     peaks_of_all: SensitivityPeaks | None,
 ) -> Array:
     """Frequencies that show every resonance of L, S and T, all crossovers and all peaks."""
-    opened = [cut.opened([j]) for cut in cuts.values() for j in range(cut.m)]
+    opened = [cut.loop.opened([j]) for cut in cuts for j in cut.channels]
     rates = np.concatenate([whole.rates(A) for A in opened])
     every = [one for some in margins.values() for one in some]
     peaks = [one.peaks for one in every] + ([peaks_of_all] if peaks_of_all else [])

@@ -133,7 +133,7 @@ def sensor_margins(
     cut = break_at_sensors(loop)
     require_decay(cut)
     sampled = [reading_delay(loop, j) for j in range(cut.m)] if loop.sampled else None
-    found = channel_margins(cut, sampled)
+    found = channel_margins(cut, range(cut.m), sampled)
     disk, at = disk_margin(cut)
     return SensorMargins(
         readings=loop.signals.names,

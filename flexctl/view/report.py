@@ -25,7 +25,15 @@ from flexctl.view.figures.curves import (
     plot_wind_up,
 )
 from flexctl.view.figures.eigenvalues import plot_orders, plot_path, plot_poles
-from flexctl.view.figures.loop_gains import actuator_responses, plot_loop_gains
+from flexctl.view.figures.loop_gains import (
+    MOST,
+    actuator_responses,
+    plot_loop_curves,
+    plot_loop_gains,
+    plot_loop_sensitivities,
+    plot_readings,
+    reading_responses,
+)
 from flexctl.view.figures.pages import add_legend, in_order, make_curves
 from flexctl.view.figures.style import Canvas, Look, new_figure, split, styled, to_data_url
 from flexctl.view.figures.sweep import plot_sweep
@@ -129,14 +137,31 @@ def _images(
         images["margins"] = _image(
             (10.0, high), lambda part: plot_margins(part, evaluations, faces)
         )
-        if found := actuator_responses(evaluations):
-            images["loop gains"] = _image(
-                (10.0, 5.2), lambda part: plot_loop_gains(part, found, faces)
-            )
+        images |= _frequency_images(evaluations, faces)
         images["path"] = _image(
             (10.0, 3.6), lambda part: _path_and_orders(part, evaluations, faces)
         )
     return images | (_run_images(comparison, curves) if curves else {})
+
+
+def _frequency_images(
+    evaluations: Sequence[Evaluation], faces: Mapping[str, Look]
+) -> dict[str, Image]:
+    """Draw frequency responses at the actuators, and at the worst reading of each design."""
+    images = {}
+    if found := actuator_responses(evaluations):
+        joints = min(len(next(iter(found.values())).at("actuator")), MOST)
+        curves = (0.8 + 2.9 * max(joints, 2), 6.4)
+        images["loop gains"] = _image((10.0, 5.2), lambda part: plot_loop_gains(part, found, faces))
+        images["sensitivities"] = _image(
+            (10.0, 5.2), lambda part: plot_loop_sensitivities(part, found, faces)
+        )
+        images["loop curves"] = _image(curves, lambda part: plot_loop_curves(part, found, faces))
+    if readings := reading_responses(evaluations):
+        wide, rows = min(len(readings), MOST), -(-len(readings) // MOST)
+        size = (2.5 * wide, 0.3 + 3.0 * rows)
+        images["readings"] = _image(size, lambda part: plot_readings(part, readings))
+    return images
 
 
 def _run_images(comparison: Comparison, curves: Sequence[Curve]) -> dict[str, Image]:

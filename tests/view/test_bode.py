@@ -10,7 +10,14 @@ import flexctl as library
 from flexctl.verdict.loop_responses import frequency_response
 from flexctl.view.explain import explain
 from flexctl.view.figures.bode import gain_frequency, wrapped_phase
-from flexctl.view.figures.loop_gains import actuator_responses, plot_loop_gains
+from flexctl.view.figures.loop_gains import (
+    actuator_responses,
+    plot_loop_curves,
+    plot_loop_gains,
+    plot_loop_sensitivities,
+    plot_readings,
+    reading_responses,
+)
 from flexctl.view.figures.responses import plot_responses
 from flexctl.view.figures.style import looks, new_figure
 from flexctl.view.words.responses import channel_name
@@ -153,15 +160,71 @@ def test_an_unstable_loop_has_no_margins_in_words():
     assert "not all eigenvalues" in explain(frequency_response(LOOP["unstable"]))
 
 
-def test_the_report_shows_loop_gains_of_all_designs_with_margins():
-    comparison = library.compare("single-link-hub", "hub-pd")
-    found = actuator_responses(comparison.evaluations)
-    figure = new_figure(10, 5)
-    plot_loop_gains(figure, found, looks(list(found)))
-    figure.canvas.draw()
+@pytest.fixture(scope="module")
+def compared():
+    return library.compare("single-link-hub", ["hub-pd", "hub-lqg"], baseline=False).evaluations
 
-    assert list(found) == [e.name for e in comparison.evaluations]
-    assert [line.get_label() for line in figure.axes[0].get_lines()][:2] == list(found)
+
+def curves_of(axes, names):
+    lines = {line.get_label(): line.get_xydata() for line in axes.get_lines()}
+    return [lines[name] for name in names]
+
+
+def test_the_report_shows_frequency_responses_of_all_designs_with_margins(compared):
+    found = actuator_responses(compared)
+    names = [e.name for e in compared]
+    assert list(found) == names
+
+    def drawn(plot):
+        figure = new_figure(10, 5)
+        plot(figure, found, looks(names))
+        figure.canvas.draw()
+        return [curves_of(axes, names) for axes in figure.axes]
+
+    above, below = drawn(plot_loop_gains)
+    sensitivity, complementary = drawn(plot_loop_sensitivities)
+    nyquist, nichols = drawn(plot_loop_curves)
+    for k, record in enumerate(found.values()):
+        (one,) = record.channels
+        size = 20 * np.log10(np.abs(one.L))
+        phase = np.degrees(np.angle(one.L))
+        np.testing.assert_allclose(above[k], np.transpose([record.w, size]))
+        turned = below[k][np.isfinite(below[k][:, 1]), 1]
+        np.testing.assert_allclose(np.mod(turned - phase + 180, 360), 180, atol=1e-6)
+        np.testing.assert_allclose(sensitivity[k][:, 1], np.abs(1 / (1 + one.L)), rtol=1e-6)
+        np.testing.assert_allclose(complementary[k][:, 1], np.abs(one.L / (1 + one.L)), rtol=1e-6)
+        np.testing.assert_allclose(nyquist[k], np.transpose([one.L.real, one.L.imag]))
+        seen = np.isfinite(nichols[k]).all(axis=1)
+        turned = 10 ** (nichols[k][seen, 1] / 20) * np.exp(1j * np.radians(nichols[k][seen, 0]))
+        np.testing.assert_allclose(turned, one.L, rtol=1e-6)
+
+
+def test_the_report_shows_the_reading_that_bears_least(compared):
+    (record,) = reading_responses(compared).values()
+    (one,) = record.channels
+    own = next(e.sensor_margins for e in compared if e.name == "hub-lqg")
+    figure = new_figure(5, 4)
+    plot_readings(figure, {"hub-lqg": record})
+
+    assert one.name == own.readings[own.reading_disk.argmin()]
+    assert one.margins.disk == pytest.approx(own.reading_disk.min(), rel=1e-9)
+    whole = frequency_response(compared[[e.name for e in compared].index("hub-lqg")].linear)
+    same = next(c for c in whole.at("sensor") if c.name == one.name)
+    np.testing.assert_allclose(
+        np.interp(record.w, whole.w, same.L.real), one.L.real, rtol=1e-2, atol=1e-2
+    )
+    assert figure.axes[0].get_title().splitlines()[0] == "hub-lqg"
+
+
+def test_of_many_actuators_the_first_are_drawn():
+    record = frequency_response(LOOP["many"])
+    (first, *_), many = record.at("actuator"), 6
+    channels = tuple(replace(first, name=f"tau.joint{j}") for j in range(many))
+    figure = new_figure(10, 5)
+    plot_loop_gains(figure, {"one": replace(record, channels=channels)}, looks(["one"]))
+
+    assert len(figure.axes) == 8
+    assert figure.axes[0].get_title() == "actuator of joint0 (4 of 6 drawn)"
 
 
 def test_the_least_disk_margin_is_named_where_the_largest_peak_is_elsewhere():

@@ -118,9 +118,7 @@ def gain_frequency(w: Array, channel: ChannelResponse, size: float) -> float | N
 def _phase(axes: Axes, w: Array, channel: ChannelResponse) -> None:
     phase = wrapped_phase(channel.L)
     broken_line(axes, w, phase, phase, color=PALETTE[0])
-    axes.axhline(-180, color="black", linewidth=0.9)
-    axes.set_ylim(-372, 12)
-    axes.yaxis.set_major_locator(MultipleLocator(90))
+    frame_phase(axes)
     own = channel.margins
     if own is None:
         return
@@ -134,3 +132,10 @@ def _phase(axes: Axes, w: Array, channel: ChannelResponse) -> None:
     axes.plot([at, at], [-180, value], color=GOOD, **_MARGIN)
     words = f"phase margin {own.phase_deg:.3g}° at {at:.4g} rad/s"
     write_at(axes, words, (0.03, 0.05), **_NUMBER)
+
+
+def frame_phase(axes: Axes) -> None:
+    """Make the vertical axis that of a phase from -360 to 0 deg."""
+    axes.axhline(-180, color="black", linewidth=0.9)
+    axes.set_ylim(-372, 12)
+    axes.yaxis.set_major_locator(MultipleLocator(90))

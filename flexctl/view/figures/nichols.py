@@ -30,7 +30,7 @@ def plot_nichols(canvas: Canvas, channels: Sequence[ChannelResponse]) -> None:
     for spare in panels[len(channels) :]:
         spare.remove()
     for k, (axes, channel) in enumerate(zip(panels, channels, strict=False)):
-        _lines(axes)
+        frame_nichols(axes)
         _curve(axes, channel)
         axes.set(title=channel_name(channel))
         if k % columns == 0:
@@ -40,8 +40,11 @@ def plot_nichols(canvas: Canvas, channels: Sequence[ChannelResponse]) -> None:
             axes.tick_params(labelbottom=True)
 
 
-def _lines(axes: Axes) -> None:
-    """Draw lines of equal |T| = |L/(1 + L)|, from |L| = M/|1 - M e^{-j angle}| of T = M e^{j a}."""
+def frame_nichols(axes: Axes) -> None:
+    """Make axes those of a Nichols chart, with -1 and lines of equal |T| = |L/(1 + L)|.
+
+    These are |L| = M/|1 - M e^{-j angle}| of T = M e^{j angle}.
+    """
     turn = np.radians(np.linspace(0.01, 359.99, 2000))
     for level in _CLOSED:
         T = 10 ** (level / 20) * np.exp(1j * turn)
@@ -57,12 +60,12 @@ def _lines(axes: Axes) -> None:
     axes.yaxis.set_major_locator(MultipleLocator(20))
     axes.axhline(0, color="black", linewidth=0.8)
     axes.axvline(-180, color="black", linewidth=0.8)
+    axes.plot(-180, 0, "+", color=BAD, markersize=11, mew=2, zorder=5)
 
 
 def _curve(axes: Axes, channel: ChannelResponse) -> None:
     phase = wrapped_phase(channel.L)
     broken_line(axes, phase, decibels(channel.L), phase, color=PALETTE[0], linewidth=1.5, zorder=4)
-    axes.plot(-180, 0, "+", color=BAD, markersize=11, mew=2, zorder=5)
     own = channel.margins
     if own is None:
         return

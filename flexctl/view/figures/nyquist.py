@@ -31,7 +31,7 @@ def plot_nyquist(canvas: Canvas, w: Array, channels: Sequence[ChannelResponse]) 
     for spare in panels[len(channels) :]:
         spare.remove()
     for k, (axes, channel) in enumerate(zip(panels, channels, strict=False)):
-        _curve(axes, w, channel)
+        draw_nyquist(axes, w, channel)
         axes.set(title=channel_name(channel))
         if k % columns == 0:
             axes.set_ylabel("imaginary part of L")
@@ -39,16 +39,22 @@ def plot_nyquist(canvas: Canvas, w: Array, channels: Sequence[ChannelResponse]) 
             axes.set_xlabel("real part of L")
 
 
-def _curve(axes: Axes, w: Array, channel: ChannelResponse) -> None:
+def frame_nyquist(axes: Axes) -> None:
+    """Make axes those of a Nyquist curve near -1, with the circle of unit gain."""
     axes.set(xlim=_WINDOW[:2], ylim=_WINDOW[2:], aspect="equal")
     axes.axhline(0, color=MUTED, linewidth=0.8)
     axes.axvline(0, color=MUTED, linewidth=0.8)
     axes.add_patch(Circle((0, 0), 1, fill=False, color=MUTED, linewidth=0.9, linestyle="--"))
+    axes.plot(-1, 0, "+", color=BAD, markersize=10, mew=2, zorder=5)
+
+
+def draw_nyquist(axes: Axes, w: Array, channel: ChannelResponse) -> None:
+    """Draw the loop gain of a channel with its disk and circle."""
+    frame_nyquist(axes)
     real, imaginary = channel.L.real, channel.L.imag  # what is not finite leaves a gap
     axes.plot(real, -imaginary, color=PALETTE[0], linewidth=0.9, alpha=0.4)
     axes.plot(real, imaginary, color=PALETTE[0], linewidth=1.5)
     _arrow(axes, w, channel)
-    axes.plot(-1, 0, "+", color=BAD, markersize=10, mew=2, zorder=5)
     own = channel.margins
     if own is None:
         write_at(axes, "no margins", (0.03, 0.97), color=BAD, va="top", **_STYLE)
