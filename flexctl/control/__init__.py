@@ -23,7 +23,7 @@ from flexctl.control.measured_signals import TIP, gauge_names, plain_name
 from flexctl.control.mode_frequency import participation
 from flexctl.control.observer import disturbance
 from flexctl.control.observer_based_law import ObservedStates
-from flexctl.control.prescribed_motion import is_prescribed, without_limits
+from flexctl.control.prescribed_motion import as_driven, is_prescribed
 from flexctl.control.readings import (
     Difference,
     Instrumentation,
@@ -64,6 +64,7 @@ __all__ = [
     "ReferenceMotion",
     "SampledObserver",
     "TwoTimeScales",
+    "as_driven",
     "at_rotors",
     "collocated_instruments",
     "controller_at",
@@ -94,6 +95,5 @@ __all__ = [
     "spring_lead",
     "step_of_law",
     "torque_limits",
-    "without_limits",
     "wrap_controller",
 ]

@@ -96,7 +96,8 @@ def design_on(plant: Plant, design: Design, known: LawParts | None = None) -> Co
     Parameters
     ----------
     plant
-        Design plant of the arm as the designer knows it; friction of its joints is left out.
+        Design plant of the arm as the designer knows it; friction of its joints is left out, but
+        for a prescribed motion, whose torques include it.
     design
         Method, gains, weights, reference; its `basis` is not used.
     known
@@ -107,7 +108,7 @@ def design_on(plant: Plant, design: Design, known: LawParts | None = None) -> Co
     InputError, DesignError
         As `design_controller`.
     """
-    plant, arm = plant.without_friction, plant.arm
+    plant, arm = plant if is_prescribed(design) else plant.without_friction, plant.arm
     check_design(arm, design)
     motion = make_reference(design)
     parts = known or _law_parts(plant, design, motion)

@@ -19,7 +19,7 @@ def prescribed_law(plant: Plant, _design: Design, _reference: ReferenceMotion) -
     The links, and joints behind springs, move freely: with f the coordinates that are not driven,
 
         M_ff a_f = -(M_fr u + n_f),  torque = M_rr u + M_rf a_f + n_r,
-        u = a_d - 2 c (r' - v_d) - c^2 (r - q_d).
+        u = a_d - 2 c (r' - v_d) - c^2 (r - q_d),  n = h + c + k + D v + friction.
 
     The last two terms keep the drift of the constraint at round-off: the errors of integration
     decay at c. Source: [Baumgarte72]. Of a flexible joint r is the rotor's angle, as the encoder of
@@ -48,13 +48,20 @@ def is_prescribed(design: Design) -> bool:
     return design.method == PRESCRIBED
 
 
-def without_limits(arm: Arm) -> Arm:
-    """Return the arm with actuators of unlimited torque, current and voltage."""
-    return arm.model_copy(update={"links": tuple(map(_unlimited, arm.links))})
+def as_driven(arm: Arm) -> Arm:
+    """Return the arm with actuators that any load moves.
+
+    Their torques, currents and voltages have no limits. What they drive cannot stick: its friction
+    is that of steady sliding, smoothed at rest.
+    """
+    return arm.model_copy(update={"links": tuple(map(_driven, arm.links))})
 
 
-def _unlimited(link: Link) -> Link:
+def _driven(link: Link) -> Link:
     limits = link.limits.model_copy(update={"torque": None})
     nothing = {"current_limit": None, "voltage_limit": None}
     motor = link.motor and link.motor.model_copy(update=nothing)
-    return link.model_copy(update={"limits": limits, "motor": motor})
+    friction = link.friction
+    if friction and link.drive_rubs:
+        friction = friction.model_copy(update={"model": "smoothed", "sigma0": None, "sigma1": None})
+    return link.model_copy(update={"limits": limits, "motor": motor, "friction": friction})

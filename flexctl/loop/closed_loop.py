@@ -17,6 +17,7 @@ from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control import (
     Controller,
+    as_driven,
     controller_at,
     design_on,
     holding_limits,
@@ -27,7 +28,6 @@ from flexctl.control import (
     round_to,
     share_law,
     torque_limits,
-    without_limits,
 )
 from flexctl.errors import InputError
 from flexctl.loop.events import JUMP
@@ -55,6 +55,7 @@ from flexctl.plant import (
     followed_range,
     is_stiffness_error,
     kept_shape_error,
+    known_numbers,
     missing_terms,
     nonzero_numbers,
     why_out_of_range,
@@ -259,8 +260,7 @@ class ClosedLoop(Summary):
         where = (f"at the reference's end, {sentence}" for sentence in missing)
         shapes = (_kept_shapes(self.shape_error),) if self.shape_error else ()
         when = () if self.prescribed else (sampling,)
-        fed = loop.design.friction_compensation is not None
-        friction = friction_assumptions(self.truth, loop.reference.final, compensated=fed)
+        friction = friction_assumptions(self.truth, loop.design, loop.reference.final)
         return (*loop.assumptions, *measured, *when, *friction, *where, *shapes)
 
     @cached_property
@@ -501,7 +501,7 @@ def require_loop(value: object, *others: type) -> None:
 def close_around(controller: Controller, truth: Plant) -> ClosedLoop:
     """Close a controller around a truth plant; see `close_loop`.
 
-    A prescribed motion is that of the truth plant itself, without limits of its actuators. Raises
+    A prescribed motion is that of the truth plant itself, which any torque may move. Raises
     InputError when the truth has other joints or lines than the controller was made for.
     """
     if truth.joints != controller.plant.joints or truth.lines != controller.plant.lines:
@@ -510,7 +510,9 @@ def close_around(controller: Controller, truth: Plant) -> ClosedLoop:
             f"{controller.plant.lines}, got {truth.joints} and {truth.lines}"
         )
     if is_prescribed(controller.design):
-        truth = replace(truth, arm=without_limits(truth.arm))
+        arm = as_driven(truth.arm)
+        kept = tuple(name for name in truth.parameters if name in known_numbers(arm))
+        truth = replace(truth, arm=arm, parameters=kept)
         controller = design_on(truth, controller.design)
     own, positions = controller.plant, controller.design.loop.strain_gauges
     if controller.fitted:

@@ -5,27 +5,39 @@ from __future__ import annotations
 import numpy as np
 
 from flexctl.checks import Array
+from flexctl.control import is_prescribed
 from flexctl.errors import ComputationError
-from flexctl.model import Friction
+from flexctl.model import Design, Friction
 from flexctl.plant import Plant, find_equilibrium
 
 _WHOLE = 0.98  # of the static friction: smoothed friction that holds that much holds it all
 
 
-def friction_assumptions(
-    truth: Plant, final: Array, *, compensated: bool = False
-) -> tuple[str, ...]:
-    """Describe the friction of a truth plant; `final` are the last desired joints (m,).
-
-    `compensated` says that the controller knows friction where it feeds it forward.
-    """
+def friction_assumptions(truth: Plant, design: Design, final: Array) -> tuple[str, ...]:
+    """Describe the friction of a truth plant; `final` are the last desired joints (m,)."""
     if not (truth.friction and truth.arm.has_friction):
         return ()
-    linear = "; linear results keep viscous friction" if truth.arm.dry_joints else ""
-    dry = " and leave dry friction out" if truth.arm.dry_joints else ""
-    designed = "feedback is" if compensated else "the controller is"
-    known = f"{designed} designed without the friction of the joints{linear}{dry}"
-    return (known, *(_creeps(truth, j, final) for j in truth.arm.dry_joints))
+    joints = sticking_joints(truth, design)
+    linear = "; linear results keep viscous friction and leave dry friction out"
+    linear = linear if truth.arm.dry_joints else ""
+    if is_prescribed(design):
+        known = f"torques include friction as in steady sliding, and none at rest{linear}"
+    elif design.friction_compensation:  # known where it is fed forward
+        known = f"feedback is designed without the friction of the joints{linear}"
+    else:
+        known = f"the controller is designed without the friction of the joints{linear}"
+    return (known, *(_creeps(truth, j, final) for j in joints))
+
+
+def sticking_joints(truth: Plant, design: Design) -> tuple[int, ...]:
+    """Return the joints that may stick: with dry friction where no motion is prescribed.
+
+    A joint behind the spring of a rotor with a prescribed motion may.
+    """
+    dry = truth.arm.dry_joints if truth.friction else ()
+    if not is_prescribed(design):
+        return dry
+    return tuple(j for j in dry if not truth.arm.links[j].drive_rubs)
 
 
 def holding_torque(truth: Plant, final: Array) -> Array:

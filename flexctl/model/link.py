@@ -243,6 +243,12 @@ class Link(Record):
         return self._profiles.get(key, UNIFORM)
 
     @property
+    def drive_rubs(self) -> bool:
+        """Whether there is friction on what the actuator moves: not behind the joint's spring."""
+        friction = self.friction
+        return bool(friction) and (friction.side == "motor" or not self.flexible_joint)
+
+    @property
     def friction_ratio(self) -> float:
         """Rate of the side of the friction per rate of its coordinate [-]; see `motor_ratio`."""
         gear = self.flexible_joint.gear if self.flexible_joint else None

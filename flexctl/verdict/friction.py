@@ -26,7 +26,13 @@ import numpy as np
 import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.loop import ClosedLoop, LinearLoop, judge_poles, spectral_abscissa
+from flexctl.loop import (
+    ClosedLoop,
+    LinearLoop,
+    judge_poles,
+    spectral_abscissa,
+    sticking_joints,
+)
 from flexctl.model import Friction
 from flexctl.records import Summary
 from flexctl.robustness import Parameter, UncertainLoop, find_real_crossings
@@ -181,7 +187,7 @@ class _DryJoints:
 
 def judge_friction(loop: ClosedLoop, linear: LinearLoop) -> FrictionVerdict | None:
     """Judge a linear loop of `loop` with dry friction; None where no joint has any."""
-    joints = loop.truth.arm.dry_joints if loop.truth.friction else ()
+    joints = sticking_joints(loop.truth, loop.controller.design)
     if not joints:
         return None
     dry = _dry_joints(loop, joints)

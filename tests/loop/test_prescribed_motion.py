@@ -10,6 +10,7 @@ from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.linear import linearise, linearise_loop
 from flexctl.model import BasisChoice, Design, build
 from flexctl.plant.linearisation import linearise as linearise_plant
+from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict.evaluation import evaluate
 from tests.arms import make_arm, rrp, single_link, two_link, with_motors
@@ -244,3 +245,73 @@ def test_what_is_not_part_of_a_constraint_is_refused(tables, message):
     table["reference"] = {"kind": "cycloid", "from": [0.0], "to": [1.0], "duration": 1.0}
     with pytest.raises(InputError, match=message):
         build(Design, {"name": "replay", **table, **tables}, "replay")
+
+
+DRY = {"viscous": 0.4, "coulomb": 1.5}
+FALLING = DRY | {"static": 2.0, "stribeck_velocity": 0.05}
+FRICTIONS = {
+    "viscous": {"viscous": 0.7},
+    "smoothed": FALLING,
+    "events": FALLING | {"model": "events"},
+    "lugre": FALLING | {"model": "lugre", "sigma0": 1e4, "sigma1": 50.0},
+}
+
+
+def level(friction, v):
+    """Steady friction of a side at rates v, with a smooth step in place of the sign."""
+    own = {"coulomb": 0.0, "static": 0.0, "stribeck_velocity": 1.0} | friction
+    drop = (own["static"] - own["coulomb"]) * np.exp(-((v / own["stribeck_velocity"]) ** 2))
+    return own["viscous"] * v + (own["coulomb"] + drop) * np.tanh(v / 1e-3)
+
+
+@pytest.mark.parametrize("name", FRICTIONS)
+def test_torques_include_the_friction_of_what_is_driven(name):
+    """On a rotor it does not change the motion: its torque is added to that without friction."""
+    friction, gear = FRICTIONS[name], 20.0
+    of_motor = friction | {key: friction[key] / gear for key in DRY if key in friction}
+    if "static" in friction:
+        of_motor |= {"static": friction["static"] / gear}
+
+    def arm(first, second):
+        links = [
+            flexible(
+                0.4,
+                EI=20.0,
+                flexible_joint=JOINT | {"stiffness": 120.0, "gear": gear},
+                friction=first,
+            ),
+            flexible(0.3, EI=12.0, friction=second),
+        ]
+        return make_arm(links, DOWN, {"mass": 0.05})
+
+    design, times = motion([0.2, -0.4], [0.7, 0.1]), np.linspace(0, 1.8, 37)
+    rubbed = replayed(arm(of_motor, friction), design)
+    run, free = (
+        simulate(loop, times=times, tolerance=Tolerance.of(1e-9))
+        for loop in (rubbed, replayed(arm(None, None), design))
+    )
+    v_d = rubbed.controller.reference.sample(times)[1]
+    added = np.array([gear * level(of_motor, gear * v_d[0]), level(friction, v_d[1])])
+
+    np.testing.assert_allclose(run.q, free.q, atol=1e-7)
+    np.testing.assert_allclose(run.tau - free.tau, added, atol=2e-5)
+    work = np.trapezoid((run.tau - free.tau) * v_d, times).sum()
+    assert run.energy.supplied[-1] - free.energy.supplied[-1] == pytest.approx(work, rel=1e-2)
+    assert evaluate(rubbed).friction is None
+    said = " ".join(run.assumptions)
+    assert "torques include friction as in steady sliding" in said
+    assert "creeps" not in said
+
+
+def test_friction_behind_the_spring_of_a_driven_rotor_may_stick():
+    friction = FRICTIONS["events"] | {"side": "link"}
+    first = flexible(0.4, EI=20.0, flexible_joint=JOINT | {"stiffness": 120.0}, friction=friction)
+    arm = make_arm([first, flexible(0.3, EI=12.0)], DOWN, {"mass": 0.05})
+    design = motion([0.2, -0.4], [0.7, 0.1])
+    loop = replayed(arm, design)
+    run = simulate(loop, times=[0.0, 0.9, 1.8])
+    q_d = loop.controller.reference.sample(np.array([0.9, 1.8]))[0]
+
+    drives = list(loop.truth.drives)
+    np.testing.assert_allclose(run.q[drives][:, 1:], q_d, atol=2e-5)  # what sticks disturbs
+    assert [own.joint for own in evaluate(loop).friction.dampers] == [0]
