@@ -51,8 +51,8 @@ def is_prescribed(design: Design) -> bool:
 def as_driven(arm: Arm) -> Arm:
     """Return the arm with actuators that any load moves.
 
-    Their torques, currents and voltages have no limits. What they drive cannot stick: its friction
-    is that of steady sliding, smoothed at rest.
+    Their torques, currents and voltages have no limits. Friction is that of steady sliding,
+    smoothed at rest, whatever its model: the law has to know it, also where joints are not driven.
     """
     return arm.model_copy(update={"links": tuple(map(_driven, arm.links))})
 
@@ -62,6 +62,6 @@ def _driven(link: Link) -> Link:
     nothing = {"current_limit": None, "voltage_limit": None}
     motor = link.motor and link.motor.model_copy(update=nothing)
     friction = link.friction
-    if friction and link.drive_rubs:
+    if friction:
         friction = friction.model_copy(update={"model": "smoothed", "sigma0": None, "sigma1": None})
     return link.model_copy(update={"limits": limits, "motor": motor, "friction": friction})

@@ -37,7 +37,6 @@ from flexctl.loop.final_equilibrium import (
     why_it_leaves,
     why_not_held,
 )
-from flexctl.loop.friction import sticking_joints
 from flexctl.loop.linear import (
     N_PATH,
     LinearPoses,
@@ -121,7 +120,6 @@ __all__ = [
     "slopes_at_rest",
     "spectral_abscissa",
     "state_within",
-    "sticking_joints",
     "too_weak",
     "whole_turns",
     "why_it_leaves",

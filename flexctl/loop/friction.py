@@ -17,27 +17,17 @@ def friction_assumptions(truth: Plant, design: Design, final: Array) -> tuple[st
     """Describe the friction of a truth plant; `final` are the last desired joints (m,)."""
     if not (truth.friction and truth.arm.has_friction):
         return ()
-    joints = sticking_joints(truth, design)
+    links, joints = truth.arm.links, truth.arm.dry_joints
     linear = "; linear results keep viscous friction and leave dry friction out"
     linear = linear if truth.arm.dry_joints else ""
     if is_prescribed(design):
+        joints = tuple(j for j in joints if not links[j].drive_rubs)
         known = f"torques include friction as in steady sliding, and none at rest{linear}"
     elif design.friction_compensation:  # known where it is fed forward
         known = f"feedback is designed without the friction of the joints{linear}"
     else:
         known = f"the controller is designed without the friction of the joints{linear}"
     return (known, *(_creeps(truth, j, final) for j in joints))
-
-
-def sticking_joints(truth: Plant, design: Design) -> tuple[int, ...]:
-    """Return the joints that may stick: with dry friction where no motion is prescribed.
-
-    A joint behind the spring of a rotor with a prescribed motion may.
-    """
-    dry = truth.arm.dry_joints if truth.friction else ()
-    if not is_prescribed(design):
-        return dry
-    return tuple(j for j in dry if not truth.arm.links[j].drive_rubs)
 
 
 def holding_torque(truth: Plant, final: Array) -> Array:

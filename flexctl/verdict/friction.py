@@ -31,7 +31,6 @@ from flexctl.loop import (
     LinearLoop,
     judge_poles,
     spectral_abscissa,
-    sticking_joints,
 )
 from flexctl.model import Friction
 from flexctl.records import Summary
@@ -186,8 +185,9 @@ class _DryJoints:
 
 
 def judge_friction(loop: ClosedLoop, linear: LinearLoop) -> FrictionVerdict | None:
-    """Judge a linear loop of `loop` with dry friction; None where no joint has any."""
-    joints = sticking_joints(loop.truth, loop.controller.design)
+    """Judge a linear loop of `loop` with dry friction; None where none counts."""
+    judged = loop.truth.friction and not loop.prescribed
+    joints = loop.truth.arm.dry_joints if judged else ()
     if not joints:
         return None
     dry = _dry_joints(loop, joints)

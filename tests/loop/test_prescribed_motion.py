@@ -303,7 +303,7 @@ def test_torques_include_the_friction_of_what_is_driven(name):
     assert "creeps" not in said
 
 
-def test_friction_behind_the_spring_of_a_driven_rotor_may_stick():
+def test_friction_behind_the_spring_of_a_driven_rotor_may_hold_the_joint():
     friction = FRICTIONS["events"] | {"side": "link"}
     first = flexible(0.4, EI=20.0, flexible_joint=JOINT | {"stiffness": 120.0}, friction=friction)
     arm = make_arm([first, flexible(0.3, EI=12.0)], DOWN, {"mass": 0.05})
@@ -313,5 +313,5 @@ def test_friction_behind_the_spring_of_a_driven_rotor_may_stick():
     q_d = loop.controller.reference.sample(np.array([0.9, 1.8]))[0]
 
     drives = list(loop.truth.drives)
-    np.testing.assert_allclose(run.q[drives][:, 1:], q_d, atol=2e-5)  # what sticks disturbs
-    assert [own.joint for own in evaluate(loop).friction.dampers] == [0]
+    np.testing.assert_allclose(run.q[drives][:, 1:], q_d, atol=1e-7)
+    assert any("joint1 is smoothed" in said for said in run.assumptions)
