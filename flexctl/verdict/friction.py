@@ -30,6 +30,7 @@ from flexctl.loop import (
     ClosedLoop,
     LinearLoop,
     judge_poles,
+    slopes_at_rest,
     spectral_abscissa,
 )
 from flexctl.model import Friction
@@ -40,6 +41,7 @@ _FARTHEST = 1e6  # of the damper that stops the effective inertia at the loop's 
 _GRID = np.geomspace(1e-4, 1e4, 161)  # of the same, for sampled loops
 _SINGULAR = 1e-12  # smallest singular value of the balanced stiffness that holds the arm
 _CHORD = 0.6381726863 / np.sqrt(2 / np.e)  # max of (1 - exp(-x^2))/x, in steepest slopes
+_UNMOVED = 1e-9  # m that friction moves the tip, which integral action does not bring back
 _SETTLED = 1e-9  # of the fastest pole: integrals of a stuck joint, which do not move the arm
 
 
@@ -62,12 +64,13 @@ class UnstableDampers:
 
 @dataclass(frozen=True, kw_only=True)
 class JointDamper:
-    """A loop with any damper at one joint, or at all in proportion to their Coulomb friction.
+    """A loop with any damper at one joint, or at all of them.
 
     Attributes
     ----------
     joint
-        Index of the joint; None for all together, with dampers per unit of Coulomb friction.
+        Index of the joint; None for all together. Their dampers are in proportion: positive ones to
+        their Coulomb friction, per unit of it; negative ones to the steepest fall of each, from -1.
     sliding
         Whether it slides, so that amplitudes are lengths; None for joints of both kinds.
     least
@@ -122,8 +125,9 @@ class FrictionVerdict(Summary):
     dampers
         The loop with any damper at each joint that has dry friction, and at all together.
     sticking_offset
-        Largest distance [m] of the tip, where friction may hold the arm, from where it is with the
-        joints at the reference; infinite where nothing else holds it, None with integral action.
+        Largest distance [m] of the tip, where friction may hold the arm for ever, from where it is
+        with the joints at the reference; infinite where nothing else holds it, None where integral
+        action leaves nothing of it.
     hunts
         Whether the loop has integral action and static friction so far above the Coulomb friction
         that it may stick and break away again and again. Without that it does not; with it a loop
@@ -194,10 +198,12 @@ def judge_friction(loop: ClosedLoop, linear: LinearLoop) -> FrictionVerdict | No
     dampers = [_judge(linear, dry, k, joint) for k, joint in enumerate(joints)]
     if len(joints) > 1:
         dampers.append(_judge(linear, dry, None, None))
-    integral = _integrates(loop, linear)
+    J = slopes_at_rest(loop, linear)
+    integral = _integrates(loop, J)
+    offset, moved = _sticking_offset(loop, linear, dry, J)
     return FrictionVerdict(
         dampers=tuple(dampers),
-        sticking_offset=None if integral else _sticking_offset(loop, linear, dry),
+        sticking_offset=None if integral and moved <= _UNMOVED else offset,
         hunts=integral and any(own.breaks_away for own in dampers),
         integral=integral,
         creeps=any(_model(loop, joint) != "events" for joint in joints),
@@ -236,18 +242,20 @@ def steepest_fall(friction: Friction) -> float:
 def _judge(linear: LinearLoop, dry: _DryJoints, k: int | None, joint: int | None) -> JointDamper:
     """Judge the loop with a damper at the k-th dry joint, or with all dampers (None)."""
     if k is not None:
-        rows, size, force = [dry.rows[k]], np.ones(1), float(dry.coulomb[k])
-        least = -float(dry.fall[k])
+        rows, force, least = (dry.rows[k],), float(dry.coulomb[k]), -float(dry.fall[k])
+        damped = _Damped(loop=linear, rows=rows, size=np.ones(1))
+        found = damped.unstable(least)
     else:
-        rows, size, force = list(dry.rows), dry.coulomb, 1.0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slopes = np.where(dry.fall > 0, dry.fall / size, 0.0)
-        least = -float(slopes[np.isfinite(slopes)].max(initial=0.0))
+        force, least = 1.0, -float(dry.fall.any())
+        damped = _Damped(loop=linear, rows=dry.rows, size=dry.coulomb)
+        found = damped.unstable(0.0)
+        if least:
+            falling = _Damped(loop=linear, rows=dry.rows, size=dry.fall)
+            found = [*falling.unstable(least, most=0.0), *found]
     slide = set(dry.slide if k is None else dry.slide[k : k + 1])
-    damped = _Damped(loop=linear, rows=tuple(rows), size=size)
     ranges = [
         UnstableDampers(low=low, high=high, frequency=w, amplitude=_amplitude(force, low, w))
-        for low, high, w in damped.unstable(least)
+        for low, high, w in found
     ]
     return JointDamper(
         joint=joint,
@@ -292,13 +300,16 @@ class _Damped:
         D[self.rows, self.rows] += delta * self.size
         return self.loop.with_plant(replace(plant, D=D))
 
-    def unstable(self, least: float) -> list[tuple[float, float, float | None]]:
-        """Ranges of dampers from `least` on with an unstable loop, frequencies at their low ends.
+    def unstable(
+        self, least: float, *, most: float = np.inf
+    ) -> list[tuple[float, float, float | None]]:
+        """Ranges of dampers from `least` to `most` with an unstable loop, and frequencies.
 
-        The last one may end at infinity.
+        These are those at their low ends.
         """
         crossings = self._sampled(least) if self.loop.sampled else self._continuous(least)
-        ends = [(least, None), *crossings, (np.inf, None)]
+        inside = [(damper, w) for damper, w in crossings if damper < most]
+        ends = [(least, None), *inside, (most, None)]
         ranges: list[tuple[float, float, float | None]] = []
         for (low, w), (high, _) in itertools.pairwise(ends):
             if high - low <= 1e-9 * max(abs(low), self.scale):
@@ -423,41 +434,39 @@ def _judge_moving(poles: ComplexArray) -> bool | str:
     return judge_poles(moving) if len(moving) else True
 
 
-def _integrates(loop: ClosedLoop, linear: LinearLoop) -> bool:
+def _integrates(loop: ClosedLoop, J: Array) -> bool:
     """Whether a law integrates errors: an integral state, or a law with a pole at zero."""
-    if loop.controller.n_integral or not len(linear.F):
+    F = J[loop.truth.n :, loop.truth.n :]
+    if loop.controller.n_integral or not len(F):
         return bool(loop.controller.n_integral)
-    values = np.abs(np.linalg.eigvals(linear.F))
+    values = np.abs(np.linalg.eigvals(F))
     return bool(values.min() <= _SETTLED * max(values.max(), 1.0))
 
 
-def _sticking_offset(loop: ClosedLoop, linear: LinearLoop, dry: _DryJoints) -> float:
+def _sticking_offset(
+    loop: ClosedLoop, linear: LinearLoop, dry: _DryJoints, J: Array
+) -> tuple[float, float]:
     """Largest distance [m] of the tip from its reference where friction may hold the arm.
 
-    At rest friction forces f with |f_j| <= F_s,j are in balance with the static stiffness of the
-    loop, law included: the tip moves by G f. Its distance is convex in f, so largest at a corner.
+    At rest friction forces f with |f_j| <= F_s,j are in balance with the static stiffness J of the
+    loop, law included, and what the law integrates is zero: the tip moves by G f. Its distance is
+    convex in f, so largest at a corner. Also returns the largest distance that friction moves it.
     """
     plant, rest = linear.plant, linear.rest
-    n, n_z, m = len(plant.M), len(linear.F), plant.B.shape[1]
-    J = np.block(
-        [
-            [plant.K - plant.B @ linear.feedback[:, :n], -plant.B @ linear.integral_gain],
-            [linear.E[:, :n], linear.F],
-        ]
-    )
+    n, m = loop.truth.n, plant.B.shape[1]
     rows, columns = _largest(J, 1), _largest(J, 0)
     balanced = J / np.sqrt(rows[:, None] * columns)
     if np.linalg.svd(balanced, compute_uv=False)[-1] <= _SINGULAR:
-        return np.inf
-    forces = np.zeros((n + n_z, len(dry.rows)))
+        return np.inf, np.inf
+    forces = np.zeros((len(J), len(dry.rows)))
     forces[dry.rows, range(len(dry.rows))] = dry.breakaway
-    moved = np.linalg.solve(J, forces)[:n]
-    G = plant.outputs[m : m + 3, :n] @ moved
+    G = plant.outputs[m : m + 3, :n] @ np.linalg.solve(J, forces)[:n]
     at_rest = np.zeros(3)
     if rest is not None:
         at_rest = loop.truth.tip(rest.q) - loop.truth.tip(rest.reference)
-    corners = np.array(list(itertools.product((-1.0, 1.0), repeat=len(dry.rows))))
-    return float(np.linalg.norm(at_rest + corners @ G.T, axis=1).max())
+    moved = np.array(list(itertools.product((-1.0, 1.0), repeat=len(dry.rows)))) @ G.T
+    farthest = np.linalg.norm(at_rest + moved, axis=1).max()
+    return float(farthest), float(np.linalg.norm(moved, axis=1).max())
 
 
 def _largest(A: Array, axis: int) -> Array:

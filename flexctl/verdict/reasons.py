@@ -29,10 +29,10 @@ _OPEN_LOOPS = ("feedforward", "torque")
 class Reason:
     """One reservation: its code, with numbers and names as facts (SI units, dB, deg).
 
-    Codes: ``open-loop``, ``marginal``, ``undamped``, ``no-rest-at-poses``, ``unstable-at-pose``,
-    ``spillover``, ``no-rest-on-finer-truth``, ``thin-margins``, ``thin-sensor-margins``,
-    ``delay-is-upper-bound``, ``stiffness``, ``friction-vibrates``, ``friction-stuck``,
-    ``friction-slides``, ``hunts``, ``sticks``, ``not-computed``.
+    Codes: ``open-loop``, ``unstable``, ``marginal``, ``undamped``, ``no-rest-at-poses``,
+    ``unstable-at-pose``, ``spillover``, ``no-rest-on-finer-truth``, ``thin-margins``,
+    ``thin-sensor-margins``, ``delay-is-upper-bound``, ``stiffness``, ``friction-vibrates``,
+    ``friction-stuck``, ``friction-slides``, ``hunts``, ``sticks``, ``not-computed``.
     """
 
     code: str
@@ -72,8 +72,11 @@ def _stability(e: Evaluation) -> list[Reason]:
     s, reasons = e.stability, []
     if s is None:
         return []
-    if s.stable is not True:
-        reasons.append(Reason(code="open-loop" if e.method in _OPEN_LOOPS else "marginal"))
+    if s.stable is not True and e.method in _OPEN_LOOPS:
+        reasons.append(Reason(code="open-loop"))
+    elif s.stable is not True:
+        facts = {} if s.stable else {"rate": s.spectral_abscissa}
+        reasons.append(Reason(code="marginal" if s.stable else "unstable", facts=facts))
     if 0 < s.min_damping_ratio < _NO_DAMPING:
         reasons.append(Reason(code="undamped", facts={"damping_ratio": s.min_damping_ratio}))
     return reasons
@@ -101,8 +104,9 @@ def _finer(e: Evaluation) -> list[tuple[int, float]]:
 
 
 def _finer_truths(e: Evaluation) -> list[Reason]:
+    own = e.stability is not None and e.stability.design_abscissa >= 0  # unstable by itself
     orders = {
-        "spillover": [order for order, rate in _finer(e) if rate > 0],
+        "spillover": [order for order, rate in _finer(e) if rate > 0 and not own],
         "no-rest-on-finer-truth": [order for order, rate in _finer(e) if np.isnan(rate)],
     }
     return [

@@ -280,3 +280,109 @@ def test_a_rigid_link_that_sticks_does_not_ring(judged):
     verdict = judged(RUBS)[1]
     assert verdict.held_frequency is None
     assert verdict.held_damping_ratio is None
+
+
+FALLS = ({"coulomb": 1.0}, {"coulomb": 0.1, "static": 0.5, "stribeck_velocity": 0.05})
+
+
+def test_joints_together_slide_on_the_steepest_fall_of_each(make):
+    """Not on that of the joint with the least Coulomb friction, scaled to the others."""
+    line = {"joint": "revolute", "length": 0.5, "mass_per_length": 1.0, "dh": {"a": 0.5}}
+    arm = make["arm"]([line | {"friction": own} for own in FALLS])
+    slopes = [steepest_fall(Friction(**own)) for own in FALLS]
+    found = []
+    for Gv in (12.0, 6.0):
+        design = make["design"](
+            [0.3, 0.4], [0.5, 0.2], "joint-pd", gains={"Gp": [40.0] * 2, "Gv": [Gv] * 2}
+        )
+        loop = make["close"](arm, design)
+        linear = linear_poses(loop).final
+        together = judge_friction(loop, linear).dampers[-1]
+        D = linear.plant.D - np.diag(slopes)
+        poles = linear.with_plant(replace(linear.plant, D=D)).poles
+        assert together.least == -1
+        assert together.slides == bool(poles.real.max() < 0)
+        chord = linear.plant.D - 0.6381726863 / np.sqrt(2 / np.e) * np.diag(slopes)
+        poles = linear.with_plant(replace(linear.plant, D=chord)).poles
+        assert together.breaks_away == bool(poles.real.max() > 0)
+        found.append(together.slides)
+    assert found == [True, False]
+
+
+def sprung(side):
+    spring = {"rotor_inertia": 0.05, "stiffness": 60.0, "damping": 0.5}
+    hub = {"mass": 1.0, "inertia": [0.4] * 3}
+    link = {
+        "joint": "revolute",
+        "length": 0.5,
+        "mass_per_length": 0.2,
+        "hub": hub,
+        "dh": {"a": 0.5},
+    }
+    return link | {"flexible_joint": spring, "friction": {**RUBS, "side": side}}
+
+
+@pytest.mark.usefixtures("no_compiler")
+@pytest.mark.parametrize(("side", "held"), [("motor", None), ("link", 0.5 * RUBS["static"] / 60)])
+def test_an_integral_at_the_motor_leaves_what_friction_holds_behind_the_spring(make, side, held):
+    gains = {"Gp": [20.0], "Gv": [4.0], "Gi": [10.0]}
+    design = make["design"]([0.0], [0.5], "joint-pd", gains=gains)
+    loop = make["close"](make["arm"]([sprung(side)]), design)
+    verdict = judge_friction(loop, linear_poses(loop).final)
+
+    assert verdict.integral
+    assert verdict.sticking_offset == (held and pytest.approx(held, rel=1e-6))
+
+
+@pytest.mark.usefixtures("no_compiler")
+def test_friction_behind_a_slow_instrument_is_held_by_the_mean_torque(make):
+    """Against the periodic solution of the sampled loop over a whole cycle, by hand."""
+    T, every = 0.002, 10
+    link = {
+        "joint": "revolute",
+        "length": 0.6,
+        "mass_per_length": 0.3,
+        "EI": {"y": 6.0},
+        "damping_ratio": 0.02,
+        "joint_inertia": 0.05,
+        "friction": {"coulomb": 0.2},
+    }
+    design = make["design"](
+        [0.0],
+        [0.3],
+        "lqg",
+        gains=None,
+        basis={"kind": "modes", "order": 1},
+        second_loop={"weights": {"joint_error": 100.0, "joint_rate": 1.0, "effort": 1.0}},
+        observer={"noise": {"torque": 3e-3, "tip": 3e-3}},
+        instruments=[
+            {"kind": "encoder", "resolution": 1e-5},
+            {"kind": "deflection", "xi": 1.0, "noise": 3e-5, "sample_time": T * every},
+        ],
+        loop={"sample_time": T},
+    )
+    loop = make["close"](make["arm"]([link]), design)
+    linear = linear_poses(loop).final
+    verdict = judge_friction(loop, linear)
+    plant, n = linear.plant, len(linear.plant.M)
+    force = np.zeros((2 * n, 1))
+    force[n:, 0] = 0.2 * np.linalg.inv(plant.M)[:, 0]
+    stacked = np.block([[plant.A_state, plant.B_state, force], [np.zeros((2, 2 * n + 2))]])
+    over = scipy.linalg.expm(T * stacked)[: 2 * n]
+    n_z = len(linear.F)
+
+    def cycle(X, f):
+        for one in linear.samples:
+            x, z = X[: 2 * n], X[2 * n :]
+            tau = one.feedback @ x + one.integral_gain @ z
+            after = over[:, : 2 * n] @ x + over[:, 2 * n : -1] @ tau + over[:, -1] * f
+            X = np.concatenate([after, z + T * (one.E @ x + one.F @ z)])
+        return X
+
+    size = 2 * n + n_z
+    A = np.transpose([cycle(column, 0.0) for column in np.eye(size)])
+    X = np.linalg.lstsq(np.eye(size) - A, cycle(np.zeros(size), 1.0), rcond=None)[0]
+
+    assert len(linear.samples) == every
+    moved = np.linalg.norm(plant.outputs[1:4] @ X[: 2 * n])
+    assert verdict.sticking_offset == pytest.approx(moved, rel=1e-3)

@@ -172,7 +172,9 @@ def _creeps(e: Evaluation) -> str:
         rings = rings_words(e)
         return f", where friction holds it{f' and {rings}' if rings else ''}"
     rate = -e.stability.spectral_abscissa if e.stability else 0.0
-    return f" (its slowest eigenvalue decays at {rate:.3g} 1/s)" if rate > 0 else ""
+    decays = "without dry friction its slowest eigenvalue would decay" if e.friction else ""
+    decays = decays or "its slowest eigenvalue decays"
+    return f" ({decays} at {rate:.3g} 1/s)" if rate > 0 else ""
 
 
 def _stuck(e: Evaluation) -> bool:
@@ -224,7 +226,7 @@ def _off_reference(e: Evaluation) -> list[str]:
         f"joint{k + 1} {length(x) if k in rest.sliding else angle(x)}"
         for k, x in enumerate(rest.offset)
     ]
-    held = e.friction is not None and not e.friction.integral
+    held = e.friction is not None and e.friction.sticking_offset is not None
     rests = "would come to rest without dry friction" if held else "comes to rest"
     return [f"its tip {rests} {length(rest.tip_offset)} from its reference ({listed(sizes)})"]
 
@@ -286,7 +288,7 @@ def _takes_off(second: Evaluation, best: Evaluation) -> str:
     """Say that the second has integral action where friction may hold the first off its target."""
     held = any(reason.code == "sticks" for reason in find_reasons(best))
     f = second.friction
-    if not held or f is None or not f.integral or f.hunts:
+    if not held or f is None or not f.integral or f.sticking_offset is not None or f.hunts:
         return ""
     return ", whose integral action removes the offset that friction holds"
 
@@ -384,6 +386,9 @@ def _orders(facts: Mapping[str, Any]) -> str:
 
 _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "open-loop": lambda _: "it is an open loop: nothing brings the joints back after a disturbance",
+    "unstable": lambda facts: (
+        f"it is unstable at the final pose: a disturbance grows at {facts['rate']:.3g} 1/s"
+    ),
     "marginal": lambda _: (
         "at the final pose it is only marginally stable: a disturbance does not decay"
     ),
