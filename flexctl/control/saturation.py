@@ -21,9 +21,7 @@ def torque_limits(arm: Arm) -> Array:
 
 def holding_limits(arm: Arm) -> Array:
     """Largest torques (m,) [N m or N] that actuators give at rest, by any of their limits."""
-    return np.array(
-        [min(link.torque_limit, link.command_limit * link.torque_per_command) for link in arm.links]
-    )
+    return np.array([link.holding_limit for link in arm.links])
 
 
 def limit_torque(tau: ca.SX, limited: Array, bounds: ca.SX) -> ca.SX:

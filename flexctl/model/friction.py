@@ -141,6 +141,9 @@ def friction_faults(friction: Friction) -> Faults:
         yield "sigma0", 'a value, as model is "lugre"', NOTHING
     if model != "smoothed" and not friction.dry:
         yield "coulomb", f'more than 0, as model is "{model}"', friction.coulomb
+    elif model == "lugre" and not friction.coulomb:
+        expected = 'more than 0, as model is "lugre": bristles yield at g(v), which tends to it'
+        yield "coulomb", expected, friction.coulomb
     sticks = friction.model == "events"
     if sticks and "smoothing_velocity" in friction.model_fields_set:
         yield "smoothing_velocity", 'no such key, as model is "events"', slow
@@ -155,7 +158,9 @@ def sticking_faults(friction: Friction, ratio: float, limit: float) -> Faults:
     if friction.breakaway >= most:
         key = "coulomb" if friction.static is None else "static"
         side = " on the motor's side" if ratio != 1 else ""
-        expected = f"less than the torque limit ({most:g}{side}), as the joint could only stick"
+        expected = (
+            f"less than the largest torque at rest ({most:g}{side}): the joint could only stick"
+        )
         yield f"friction.{key}", expected, friction.breakaway
 
 

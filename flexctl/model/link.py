@@ -228,6 +228,11 @@ class Link(Record):
         return self.torque_limit / self.torque_per_command
 
     @property
+    def holding_limit(self) -> float:
+        """Largest torque or force at rest, by all limits of torque, current and voltage; or inf."""
+        return min(self.torque_limit, self.command_limit * self.torque_per_command)
+
+    @property
     def plain(self) -> bool:
         """Whether the line is a uniform one of Euler and Bernoulli that carries nothing."""
         extras = (self._profiles, self.masses, self.rotary_inertia, self.shear_stiffness)
@@ -328,7 +333,7 @@ def _link_faults(link: Link) -> Faults:
                 yield f"{key}.{direction}", expected, Unquoted(direction)
     yield from _revolute_faults(link) if link.joint == "revolute" else _prismatic_faults(link)
     if link.friction:
-        yield from sticking_faults(link.friction, link.friction_ratio, link.torque_limit)
+        yield from sticking_faults(link.friction, link.friction_ratio, link.holding_limit)
         yield from active_faults(link.friction, link.friction_ratio, link.limits.rate)
     if link.flexible and not link.mass_per_length:
         got = 0 if "mass_per_length" in link.model_fields_set else NOTHING

@@ -243,7 +243,7 @@ def _require_possible_friction(arm: Arm) -> None:
         own = link.friction
         faults = [(f"friction.{key}", *rest) for key, *rest in friction_faults(own)] if own else []
         if own:
-            faults += sticking_faults(own, link.friction_ratio, link.torque_limit)
+            faults += sticking_faults(own, link.friction_ratio, link.holding_limit)
         for key, expected, got in faults:
             raise InputError(f"{link.name}.{key}: expected {expected}, got {shown(got)}")
 

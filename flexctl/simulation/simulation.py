@@ -241,10 +241,12 @@ def _integrate(given: InitialValueProblem, name: str, step: float | None) -> Run
             f"the arm, got {name}"
         )
     if loop.truth.arm.dry_joints and name not in (able := _able_with_friction(loop)):
-        rate = fastest_friction(loop, given.start[0])
+        why = "joints slip and stick by events"
+        if not by_events:
+            rate = fastest_friction(loop, given.start[0])
+            why = f"friction has rates of {rate:.3g} 1/s where a joint sticks"
         raise InputError(
-            f"integrator: expected one of {AUTO}, {', '.join(able)}, as friction has rates of "
-            f"{rate:.3g} 1/s where a joint sticks, got {name}"
+            f"integrator: expected one of {AUTO}, {', '.join(able)}, as {why}, got {name}"
         )
     if by_events:
         driver = compiled_driver(loop, method) if name == "esdirk" else None

@@ -126,6 +126,7 @@ def _offset(key: str) -> Reader:
 
 
 _ROUND_OFF = 1e-12  # m or rad
+_NOTHING = 1e-12  # of the largest number of a cell: round-off
 _FACTORS = {"mm": 1e3, "{joint}": 1e3, "ms": 1e3, "%": 100.0}  # units in an SI unit; of others 1
 _FACTORS |= {"um": 1e6, "{fine_joint}": 1e6}
 _FINER = {"mm": "um", "{joint}": "{fine_joint}"}
@@ -449,7 +450,9 @@ def _text(value: Any, merit: _Merit, evaluation: Evaluation) -> str:
         return value
     factor = _FACTORS.get(merit.unit, 1.0)
     if isinstance(value, list):
-        return " / ".join("-" if v is None else _number(factor * v) for v in value)
+        nothing = _NOTHING * max((abs(v) for v in value if v is not None), default=0.0)
+        kept = [v if v is None or abs(v) > nothing else 0.0 for v in value]
+        return " / ".join("-" if v is None else _number(factor * v) for v in kept)
     if value is None:
         known = not evaluation["failed"] and evaluation.get(merit.of) is not None
         return merit.missing if known else "-"

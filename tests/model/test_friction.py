@@ -27,10 +27,17 @@ REFUSED = [
         {"smoothing_velocity": 0.02},
         "friction.smoothing_velocity: expected less than stribeck_velocity (0.01), before which",
     ),
-    ({"static": 50.0}, "friction.static: expected less than the torque limit (40), as the joint"),
+    (
+        {"static": 50.0},
+        "friction.static: expected less than the largest torque at rest (40): the joint could",
+    ),
     (
         {"static": None, "stribeck_velocity": None, "coulomb": 60.0},
-        "friction.coulomb: expected less than the torque limit (40), as the joint could only",
+        "friction.coulomb: expected less than the largest torque at rest (40): the joint could",
+    ),
+    (
+        {"model": "lugre", "sigma0": 1e4, "sigma1": 10.0, "coulomb": 0.0},
+        'friction.coulomb: expected more than 0, as model is "lugre": bristles yield at g(v)',
     ),
     ({"viscous": -0.1}, "friction.viscous: expected at least 0, got -0.1"),
     ({"model": "dahl"}, "friction.model: expected one of"),
@@ -61,7 +68,7 @@ def test_friction_on_the_motors_side_is_compared_with_the_torque_before_the_gear
     gear = {"rotor_inertia": 1e-4, "gear": 20.0, "stiffness": 500.0}
     table = arm.table()
     table["link"][0]["flexible_joint"] = gear
-    with pytest.raises(InputError, match=r"the torque limit \(2 on the motor's side\)"):
+    with pytest.raises(InputError, match=r"largest torque at rest \(2 on the motor's side\)"):
         build_file(Arm, table, "arm", None)
     table["link"][0]["friction"]["side"] = "link"
     assert build_file(Arm, table, "arm", None).links[0].friction_ratio == 1.0
@@ -102,3 +109,14 @@ def test_smoothed_friction_reaches_less_than_static_where_velocities_are_close()
     peak = (2 + 0.5 * np.exp(-(x**2) / 100)) * np.tanh(x)
     assert Friction(**RUBS).reached == pytest.approx(peak, rel=1e-5)
     assert peak < 0.98 * 2.5
+
+
+def test_a_motor_whose_voltage_stalls_below_its_friction_is_refused():
+    """10 V over 2 ohm and 0.1 N m/A give 0.5 N m at rest."""
+    motor = {"command": "voltage", "resistance": 2.0, "torque_constant": 0.1, "back_emf": 0.1}
+    link = {"joint": "revolute", "length": 1.0, "dh": {"a": 1.0}, "mass_per_length": 1.0}
+    link |= {"motor": motor | {"voltage_limit": 10.0}}
+    table = {"summary": "own", "source": "own", "gravity": [0.0, 0.0, 0.0]}
+    build_file(Arm, table | {"link": [link | {"friction": {"coulomb": 0.4}}]}, "arm", None)
+    with pytest.raises(InputError, match="less than the largest torque at rest"):
+        build_file(Arm, table | {"link": [link | {"friction": {"coulomb": 0.6}}]}, "arm", None)

@@ -245,3 +245,14 @@ def test_the_least_disk_margin_is_named_where_the_largest_peak_is_elsewhere():
 
     alike = [replace(own, margins=replace(own.margins, disk=0.7)) for own in changed]
     assert "smallest disk" not in explain(replace(record, channels=tuple(alike)))
+
+
+def test_responses_of_joints_are_drawn_of_instruments_too():
+    comparison = library.compare("vertical-2r-drives", "drives-cascade", baseline=False)
+    record = frequency_response(comparison.evaluations[0].linear)
+    figure = plot_responses(record, "sensitivity")
+    effort, disturbance = (axes for part in figure.subfigs[1:] for axes in part.axes)
+
+    for axes in (effort, disturbance):
+        names = [line.get_label() for line in axes.get_lines()]
+        assert names == ["encoder of rotor1", "encoder of rotor2"]

@@ -83,11 +83,16 @@ def _own(axes: Axes, w: Array, record: LoopResponses, what: str) -> None:
     readings = {channel.name: k for k, channel in enumerate(record.at("sensor"))}
     for j, channel in enumerate(record.at("actuator")):
         joint = channel.name.removeprefix("tau.")
-        for k, name in enumerate((joint, joint.replace("joint", "rotor"))):
-            if name not in readings:
-                continue
+        for k, name in enumerate(name for name in readings if _reads(name, joint)):
             matrix = record.control_effort if what == "effort" else record.process_sensitivity
             at = (j, readings[name]) if what == "effort" else (readings[name], j)
             axes.plot(w, np.abs(matrix[:, *at]), label=name, **_style(j + 3 * k))
     axes.set_xscale("log")
     axes.set_yscale("log")
+
+
+def _reads(name: str, joint: str) -> bool:
+    """Whether a reading is the position of a joint or of its rotor."""
+    kind, _, place = name.rpartition(" of ")
+    own = place in (joint, joint.replace("joint", "rotor"))
+    return own and kind in ("", "encoder", "filtered encoder")
