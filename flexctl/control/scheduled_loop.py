@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -42,6 +43,62 @@ from flexctl.plant import LinearPlant, Plant, find_equilibrium, linearise
 _REST = 17  # poses of the table of equilibria: exact to round-off over half a turn of a joint
 
 
+class _Path:
+    """Linear plants and equilibria along a path, the same for all designs that move along it."""
+
+    def __init__(self, plant: Plant, reference: ReferenceMotion) -> None:
+        self.plant, self.reference = plant, reference
+        self._linear = dict[float, LinearPlant]()
+        self._rest = dict[float, tuple[Array, Array]]()
+
+    def straight(self, share: float) -> Array:
+        """Coordinates (n,) of the undeformed arm at a path parameter."""
+        return self.plant.straight(pose_at(self.reference, share))
+
+    def linear(self, share: float) -> LinearPlant:
+        """Linear plant there."""
+        if share not in self._linear:
+            self._linear[share] = linearise(self.plant, self.straight(share))
+        return self._linear[share]
+
+    def rest(self, share: float) -> tuple[Array, Array]:
+        """Coordinates (n,) and commands (m,) at rest, with the joints held there."""
+        if share not in self._rest:
+            self._rest[share] = find_equilibrium(self.plant, self.straight(share))
+        return self._rest[share]
+
+    def sag(self, share: float) -> Array:
+        """Deflections and wind-ups (n,) at rest."""
+        return self.rest(share)[0] - self.straight(share)
+
+    def holding(self, share: float) -> Array:
+        """Commands (m,) that hold the sagging arm less those that hold the undeformed one."""
+        undeformed = self.plant.gravity(self.straight(share))[: self.plant.m]
+        return self.rest(share)[1] - undeformed / self.plant.torque_per_command
+
+    @cached_property
+    def equilibria(self) -> dict[str, Array]:
+        """Numbers of the tables of `sag` and `holding`."""
+        numbers = dict[str, Array]()
+        for name, at in (("sag", self.sag), ("holding", self.holding)):
+            numbers |= table_numbers(name, table_of(at, _REST, checked=False))
+        return numbers
+
+
+_kept: deque[_Path] = deque(maxlen=8)
+
+
+def _path(plant: Plant, reference: ReferenceMotion) -> _Path:
+    """Return the path of a reference on a plant, which is kept for other designs."""
+    ends = reference.start, reference.final
+    for one in _kept:
+        own = one.reference.start, one.reference.final
+        if one.plant is plant and all(map(np.array_equal, own, ends)):
+            return one
+    _kept.appendleft(_Path(plant, reference))
+    return _kept[0]
+
+
 def design_schedule(
     plant: Plant,
     reference: ReferenceMotion,
@@ -55,9 +112,7 @@ def design_schedule(
     The record is that of the end, with the schedule. `Gi` (m,) are gains of integrals of e beside
     it. Raises as `design_second_loop`, and DesignError where a frozen loop is not stable.
     """
-
-    def at(share: float) -> LinearPlant:
-        return linearise(plant, plant.straight(pose_at(reference, share)))
+    at = _path(plant, reference).linear
 
     def gain(share: float) -> Array:
         return design_second_loop(at(share), plant.drives, second, torques=torques).gain
@@ -98,25 +153,10 @@ def schedule_numbers(
     gains = schedule.gains if schedule else PathTable(coefficients=feedback.gain[None])
     numbers = path_numbers(reference) | table_numbers("G", gains)
     if present(*plant.equations.arm.gravity):
-        for name, value in (("sag", _sag), ("holding", _holding)):
-            at = partial(value, plant, reference)
-            numbers |= table_numbers(name, table_of(at, _REST, checked=False))
+        numbers |= _path(plant, reference).equilibria
     if plant.n > plant.m and constant_stiffness(plant):
         numbers["compliance"] = compliance(plant, reference, "rotor")
     return numbers
-
-
-def _sag(plant: Plant, reference: ReferenceMotion, share: float) -> Array:
-    """Deflections and wind-ups (n,) at rest, with the joints held at a path parameter."""
-    straight = plant.straight(pose_at(reference, share))
-    return find_equilibrium(plant, straight)[0] - straight
-
-
-def _holding(plant: Plant, reference: ReferenceMotion, share: float) -> Array:
-    """Commands (m,) that hold the sagging arm less those that hold the undeformed one."""
-    straight = plant.straight(pose_at(reference, share))
-    undeformed = plant.gravity(straight)[: plant.m] / plant.torque_per_command
-    return find_equilibrium(plant, straight)[1] - undeformed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -608,6 +608,46 @@ def test_limits_that_stand_against_each_other_are_named_with_what_giving_way_buy
     assert named == {"stability.spectral_abscissa": 0, "stability.min_damping_ratio": 0}
 
 
+def test_the_nearest_to_limits_that_cannot_be_kept_decays_still():
+    # J s^2 + Gv s + Gp: a peak command of 0.4 N m needs Gp <= 0.8, the other limit more damping
+    start = rigid_pd(Gp=2.0, Gv=2.0, kind="setpoint", loop={"duration": 10.0})
+    found = tune(
+        rigid_link(inertia=0.5),
+        start,
+        {"gains.Gp": (0.1, 5.0), "gains.Gv": (1e-3, 5.0)},
+        minimise="effort.energy",
+        subject_to=["tracking.tip_error_rms<=0.01", "stability.spectral_abscissa>=-0.05"],
+        starts=1,
+        jobs=1,
+    )
+    before, after = (e.stability.spectral_abscissa for e in (found.before, found.after))
+
+    assert not found.feasible
+    assert before < -1
+    assert after <= 0.1 * before * (1 - 1e-6)
+    assert -1 in found.starts[0].multipliers
+    assert "stability (with a tenth of the decay of the start) and" in explain(found)
+    assert all(one.worst is not None or one.violation == 0 for one in found.conflict)
+
+
+def test_peaks_at_a_torque_limit_have_slopes_as_an_objective_too():
+    design = rigid_pd(Gp=20.0, Gv=6.0, kind="setpoint", loop={"duration": 4.0})
+    found = tune(
+        rigid_link(inertia=0.5, limits={"torque": 4.0}),
+        design,
+        {"gains.Gp": (1.0, 40.0), "gains.Gv": (1.0, 12.0)},
+        minimise="effort.peak",
+        subject_to=["stability.spectral_abscissa<=-0.5"],
+        starts=1,
+        jobs=1,
+    )
+
+    assert found.objective_before == 4.0
+    assert found.objective_after < 2.0
+    assert set(found.nearby) == {"gains.Gp", "gains.Gv"}
+    assert min(found.nearby.values()) >= found.objective_after * (1 - 1e-6)
+
+
 def test_arms_that_vary_are_watched_where_limits_are_lost():
     found = tune(
         ARM,

@@ -15,7 +15,6 @@ from flexctl.search.tuning.requirements import (
     SETTLING,
     Objective,
     Requirement,
-    is_margin,
     is_spectral,
 )
 from flexctl.search.tuning.spectra import SpectralLimit
@@ -91,7 +90,7 @@ class Goals:
 
     def by_eigenvalues(self, one: Requirement) -> bool:
         """Whether a limit is one of eigenvalues here."""
-        return is_spectral(one) and not (self.exact and is_margin(one))
+        return is_spectral(one) and not (self.exact and one.is_margin)
 
     @property
     def linear(self) -> bool:

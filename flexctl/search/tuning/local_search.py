@@ -24,6 +24,7 @@ _ONE_AIM = 60  # evaluations that one settling time is given
 _PATIENCE = 8  # evaluations after which an aim that comes no nearer is given up
 _HOPELESS = 0.02  # of the distance to the aim: what is no nearer
 _STABILISING = 400  # evaluations of eigenvalues alone
+_WALL = 0.25  # of the measure of stability: a search that ends so near is held there
 CLEARANCE = 1e-6  # by which limits are kept
 _CHEAPER = 5  # evaluations of eigenvalues alone, for one with runs
 _STRETCH = 60  # evaluations between changes of what is minimised
@@ -74,6 +75,8 @@ class Found:
         one with violation, which limits stand against each other. -1 is stability itself.
     history
         The points that were better than all before.
+    excess
+        By requirement, how far it is exceeded there, relative to its size.
     round
         Of the tuning: later rounds watch more arms and errors.
     """
@@ -86,6 +89,7 @@ class Found:
     evaluations: int
     multipliers: Mapping[int, float] = field(default_factory=dict)
     history: tuple[Step, ...] = field(repr=False, default=())
+    excess: tuple[float, ...] = ()
     round: int = 0
 
 
@@ -135,7 +139,7 @@ class Search:
 
     def _exists(self, u: Array) -> bool:
         """Whether there is a stable loop at u (n,), and its run."""
-        return bool(np.isfinite(self._order(u, self.problem)[0]))
+        return bool(np.isfinite(self.order(u)[0]))
 
     def _lost(self, u: Array) -> Found:
         return Found(
@@ -160,7 +164,15 @@ class Search:
             evaluations=self._count,
             multipliers=self._multipliers(found),
             history=tuple(self.history),
+            excess=self._exceeded(found.x),
         )
+
+    def _exceeded(self, u: Array) -> tuple[float, ...]:
+        """By how much requirements are exceeded at u (n,)."""
+        pieces, owners = self.memory.judged(self.problem, self._point(u))
+        if len(owners) != len(pieces.constraints):
+            return ()
+        return _by_owner(pieces.constraints, owners, len(self.problem.requirements))[1:]
 
     def _stabilise(self, u: Array) -> Array | None:
         """Return a place where the limits of eigenvalues are kept, or violated least.
@@ -183,10 +195,11 @@ class Search:
         before = self.left
         found = self._minimise(eigenvalues, u, target=-CLEARANCE, evaluations=most).x
         self.left = before - (before - self.left) // _CHEAPER
-        return min((found, u), key=lambda u: self._order(u, self.problem)[0])
+        return min((found, u), key=lambda u: self.order(u)[0])
 
-    def _order(self, u: Array, problem: Problem) -> tuple[float, float]:
-        """Violation of all limits, infinite where the loop is not stable, and objective."""
+    def order(self, u: Array, problem: Problem | None = None) -> tuple[float, float]:
+        """Violation of all limits at u (n,), infinite without a stable loop, and objective."""
+        problem = problem or self.problem
         pieces, _ = self.memory.judged(problem, replace(self._point(u), problem=problem))
         lost = not np.isfinite(pieces.objective)
         return np.inf if lost else pieces.violation, pieces.objective
@@ -273,7 +286,7 @@ class Search:
             time = self._window
         while best.violation == 0 and time > 0 and self.left > 0:
             problem = replace(self.problem, aim=ratio * time)
-            nearest = min((best.x, tried.x), key=lambda u: self._order(u, problem))
+            nearest = min((best.x, tried.x), key=lambda u: self.order(u, problem))
             most = min(_ONE_AIM, self.left)
             functions = self._functions(problem)
             tried = self._minimise(functions, nearest, target=0.0, evaluations=most)
@@ -374,7 +387,24 @@ class Search:
         for k, x in zip(owners, found.multipliers.tolist(), strict=True):
             if x > 0:
                 total[k] = total.get(k, 0.0) + x
+        if found.violation > 0 and (share := self._share_of_stability(found)):
+            total[-1] = total.get(-1, 0.0) + share
         return total
+
+    def _share_of_stability(self, found: Minimum) -> float:
+        """Multiplier of stability where descent of the violation ended at its limit; else 0.
+
+        Beyond it there is no run and so no violation: to the search it is a wall, not a limit.
+        """
+        pieces, owners = self.memory.judged(self.problem, self._point(found.x).differentiated)
+        own = np.array(owners) == -1
+        stability = np.where(own, pieces.constraints, -np.inf)
+        k = int(stability.argmax())
+        wall = pieces.constraint_gradients[k]
+        if stability[k] < -_WALL or not wall.any():
+            return 0.0
+        down = -found.multipliers @ pieces.constraint_gradients
+        return max(0.0, float(down @ wall / (wall @ wall)))
 
 
 def _by_owner(constraints: Array, owners: list[int], count: int) -> tuple[float, ...]:

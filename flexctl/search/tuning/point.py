@@ -25,7 +25,6 @@ from flexctl.search.tuning.requirements import (
     SETTLING,
     Requirement,
     entries,
-    is_margin,
     is_spectral,
     sign,
 )
@@ -223,7 +222,7 @@ class Point:
     def _linear_metrics(self, arm: int, keys: Sequence[str]) -> dict[str, Metric]:
         """Metrics of the linear loop; where limits are of exact margins, all that they are of."""
         if self.problem.exact and not self._beside:
-            own = (one.key for one in self.problem.requirements if is_margin(one))
+            own = (one.key for one in self.problem.requirements if one.is_margin)
             keys = list(dict.fromkeys((*keys, *own)))
         verdict = linear_poses_verdict(self.loop(arm), keys)
         self._verdicts.setdefault(arm, verdict)
@@ -272,7 +271,7 @@ class Point:
 
         values, slopes = self._differences(others)
         if peaked:
-            peaks, moves = self._peaks(arm, Peaks(key=peaked), 1.0)
+            peaks, moves = self._all_peaks(arm, peaked, 1.0, 0.0)
             values, slopes = values + weights[peaked] * peaks, slopes + weights[peaked] * moves
         return values / scale, slopes / scale
 
@@ -298,10 +297,7 @@ class Point:
         if peaked and one.key == SETTLING:
             return self._peaks(arm, Peaks(key=SETTLING, after=value), 1.0)
         if peaked and value > 0:
-            values, slopes = self._peaks(arm, Peaks(key=one.key), value)
-            if one.key == PEAK and (joints := self._limited_above(value, arm)):
-                more = self._peaks(arm, Peaks(key=PEAK, joints=joints), value)
-                values, slopes = np.append(values, more[0]), np.vstack([slopes, more[1]])
+            values, slopes = self._all_peaks(arm, one.key, value, value)
             return values - 1.0, slopes
         side = -1.0 if one.limit.least else 1.0
         if self._in_pieces(one.key, arm) and one.limit.least == (one.key in MORE_IS_BETTER):
@@ -315,7 +311,7 @@ class Point:
 
     def _ends(self, one: Requirement, arm: int) -> tuple[Array, Array] | None:
         """Return ends of a margin, relative to its limit, and derivatives; None without these."""
-        if not (is_spectral(one) and is_margin(one)) or self.loop(arm).controller.cycle > 1:
+        if not (is_spectral(one) and one.is_margin) or self.loop(arm).controller.cycle > 1:
             return None
         self._excess(self, one, arm)  # refuses what is not computed
         ends = list(margin_ends(one.key, self._verdicts[arm]))
@@ -335,6 +331,17 @@ class Point:
     def of_arm(self, arm: int, case: Case) -> ClosedMatrix:
         """State matrix of a case of the nominal arm, on another arm."""
         return self.matrix(replace(case, arm=arm))
+
+    def _all_peaks(self, arm: int, key: str, scale: float, above: float) -> tuple[Array, Array]:
+        """Peaks of a metric (k,) and derivatives (k, n), torques at limits above a value included.
+
+        These count as what the law asks for.
+        """
+        values, slopes = self._peaks(arm, Peaks(key=key), scale)
+        if key == PEAK and (joints := self._limited_above(above, arm)):
+            more = self._peaks(arm, Peaks(key=PEAK, joints=joints), scale)
+            values, slopes = np.append(values, more[0]), np.vstack([slopes, more[1]])
+        return values, slopes
 
     def _limited_above(self, value: float, arm: int) -> tuple[int, ...]:
         """Joints whose torques are at limits above a value: their peaks have no slopes."""

@@ -114,6 +114,9 @@ class Tuning(Summary):
         it is all of them.
     objective, objective_before, objective_after
         What was minimised, and its values on the arm where it is worst.
+    nearby
+        By name of a free number the worst objective where it is 1 % off, the others as they are;
+        empty where nothing better was found, or the search was interrupted.
     constraints
         Limits, with their values before and after.
     feasible
@@ -183,6 +186,7 @@ class Tuning(Summary):
     worst_before: Mapping[str, float] = field(repr=False)
     worst_after: Mapping[str, float] = field(repr=False)
     eigenvalues: ComplexArray = field(repr=False)
+    nearby: Mapping[str, float] = field(default_factory=dict, repr=False)
     certificate: Certificate | None = field(default=None, repr=False)
     shape_error: tuple[ShapeChange, str, float] | None = None
     interrupted: bool = False

@@ -63,6 +63,14 @@ class Requirement:
         """Name of the metric."""
         return self.limit.key
 
+    @property
+    def is_margin(self) -> bool:
+        """Whether it says of gain, phase or stiffness errors that no eigenvalue crosses in them.
+
+        How far a search exceeds it is a measure of how unstable the loop is at its limit.
+        """
+        return self.key in _MARGINS
+
     def violation(self, metrics: Mapping[str, Metric]) -> float:
         """By how much it is violated, relative to the limit; 0 where it is met.
 
@@ -89,11 +97,6 @@ def is_spectral(one: Requirement) -> bool:
     if one.key in OF_EIGENVALUES:
         return one.limit.least == (one.key == "stability.min_damping_ratio")
     return one.key in _MARGINS and one.limit.least != one.key.endswith("alpha_lower")
-
-
-def is_margin(one: Requirement) -> bool:
-    """Whether a limit that `is_spectral` is one of a margin: that no eigenvalue crosses in it."""
-    return one.key in _MARGINS
 
 
 _SIZE_OF_ZERO = 1e-3  # in the unit of the metric

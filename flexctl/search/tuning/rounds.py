@@ -38,6 +38,7 @@ from flexctl.search.tuning.verification import (
 )
 from flexctl.verdict import OF_RUNS, Evaluation, compare
 
+_OFF = 0.01  # of a number, by which it is changed to see how much the objective depends on it
 _ROUNDS = 6
 _KEPT = 1e-9  # violation, relative to the limit, that is none
 _RELIEFS = 4  # limits that are given up, one at a time
@@ -410,8 +411,21 @@ class Rounds:
             worst_before=worst_metrics(first.counted),
             worst_after=worst_metrics(best.counted),
             eigenvalues=eigenvalue_path(problem, first.u, best.u),
+            nearby={} if same or self.interrupted else self._nearby(best.u),
             certificate=_certificate(problem, best.u),
         )
+
+    def _nearby(self, u: Array) -> dict[str, float]:
+        """Worst objective with each number a little off its value at u (n,)."""
+        found, problem = dict[str, float](), self.problem
+        for i, one in enumerate(problem.free.numbers):
+            values = list[float]()
+            for factor in (1 - _OFF, 1 + _OFF):
+                beside = u.copy()
+                beside[i] = np.clip(one.place(factor * one.value(u[i])), 0.0, 1.0)
+                values.append(self.memory.value(problem, problem.point(beside, slopes=False)))
+            found[one.name] = max(values)
+        return found
 
     def _ended(self, u: Array | None = None) -> tuple[Found, ...]:
         """All searches, the best first; before them those that ended at u (n,).
@@ -452,11 +466,12 @@ class Rounds:
         own = (one for i, one in zip(kinds, limits, strict=True) if i != k)
         others = replace(problem, requirements=kept, spectral=(first, *own))
         most = min(_RELIEF, self.each)
-        found = Search(others, self.memory, evaluations=most, seed=self.seed).run(u)
+        search = Search(others, self.memory, evaluations=most, seed=self.seed)
+        found = search.run(min((u, problem.free.start), key=search.order))
         return Relief(
             requirement=problem.requirements[k],
             violation=found.violation,
-            worst=_most(kept, found.history[-1].excess if found.history else ()),
+            worst=_most(kept, found.excess),
             objective=found.objective,
             evaluations=found.evaluations,
         )

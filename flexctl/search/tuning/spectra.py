@@ -68,9 +68,10 @@ class SpectralLimit:
     Attributes
     ----------
     kind
-        "abscissa": Re lambda <= limit; "damping": -Re lambda >= limit |lambda|; "stable", measured
-        by asinh of the damping ratio, as undamped arms have ratios of 1e-7 beside others of 0.1,
-        and where that is below zero by asinh of the rate too, as all real rates have a ratio of 1;
+        "abscissa": Re lambda <= limit; "damping": -Re lambda >= limit |lambda|; "stable", Re lambda
+        <= limit, measured by asinh of the damping ratio that is missing, as undamped arms have
+        ratios of 1e-7 beside others of 0.1, and beyond the limit by asinh of the rate too, as all
+        real rates have a ratio of 1;
         "excess": the sum of Re lambda - limit over all that are above it, which stays smooth where
         eigenvalues meet that are all above.
     limit
@@ -92,12 +93,12 @@ class SpectralLimit:
             return (self.limit + values.real / _size(values)) / self.scale
         if self.kind in ("abscissa", "excess"):
             return (values.real - self.limit) / self.scale
-        ratios = values.real / np.hypot(np.abs(values), self.scale) + SLACK
+        ratios = (values.real - self.limit) / np.hypot(np.abs(values), self.scale) + SLACK
         return self._stretched(ratios) + _GROWING * np.arcsinh(self._growth(values))
 
     def _growth(self, values: ComplexArray) -> Array:
-        """Rates at which eigenvalues (N,) grow, relative to the scale; 0 of stable ones."""
-        return np.maximum(values.real, 0.0) / self.scale
+        """Rates by which eigenvalues (N,) exceed the limit, relative to the scale; else 0."""
+        return np.maximum(values.real - self.limit, 0.0) / self.scale
 
     def slope(self, values: ComplexArray, slopes: ComplexArray) -> Array:
         """Return derivatives (k, n) of the measure from those of eigenvalues (k,), (k, n)."""
@@ -106,10 +107,11 @@ class SpectralLimit:
         damping = self.kind == "damping"
         size = _size(values) if damping else np.hypot(np.abs(values), self.scale)
         growth = (np.conj(values)[:, None] * slopes).real / size[:, None]
-        moved = (slopes.real - values.real[:, None] * growth / size[:, None]) / size[:, None]
+        real = (values.real - (0.0 if damping else self.limit))[:, None]
+        moved = (slopes.real - real * growth / size[:, None]) / size[:, None]
         if damping:
             return moved / self.scale
-        ratios = values.real / np.hypot(np.abs(values), self.scale) + SLACK
+        ratios = (values.real - self.limit) / np.hypot(np.abs(values), self.scale) + SLACK
         stretched = moved / (np.hypot(ratios, _FAINT) * np.arcsinh(1 / _FAINT))[:, None]
         growth = self._growth(values)[:, None]
         return stretched + _GROWING * (growth > 0) * slopes.real / self.scale / np.hypot(growth, 1)

@@ -21,7 +21,6 @@ from flexctl.search.tuning.requirements import (
     SETTLING,
     Objective,
     Requirement,
-    is_margin,
     is_spectral,
     worst,
 )
@@ -37,6 +36,7 @@ from flexctl.verdict import (
     no_controller,
 )
 
+_KEPT = 0.1  # of the decay of the start: less does not count as stable
 _BEYOND = 1e-4  # by which ranges of errors are exceeded, relative to them
 _LEAST_DAMPING = 1e-3  # damping ratio relative to which smaller limits are measured
 _SLIGHT = 1e-6  # violation of a settling time that is too long between two samples
@@ -62,7 +62,7 @@ def spectral_limits(
         cases = tuple(case for arm in own for case in _watched(loop, one, arm))
         least = {"abscissa": rate, "damping": _LEAST_DAMPING}.get(kind)
         scale = rate if least is None else max(abs(one.limit.value), least)
-        limit = one.limit.value
+        limit = 0.0 if kind == "stable" else one.limit.value
         found.append(SpectralLimit(kind=kind, limit=limit, scale=scale, cases=cases))
     return tuple(found)
 
@@ -72,7 +72,7 @@ def exact_limits(problem: Problem) -> Problem:
     loop, arms = problem.loop(0), range(len(problem.arms))
     limits = [problem.spectral[0]]
     for one in problem.requirements:
-        if not is_spectral(one) or is_margin(one):
+        if not is_spectral(one) or one.is_margin:
             continue
         own = arms[:1] if one.nominal else arms
         cases = tuple(case for arm in own for case in _watched(loop, one, arm, poses=N_PATH))
@@ -196,22 +196,23 @@ def _lost(one: Requirement, verdict: Evaluation, here: Point) -> Iterator[Case]:
     stability, value = verdict.stability, one.limit.value
     rates = np.nan_to_num(stability.path_abscissa, nan=-np.inf) if stability else np.zeros(0)
     along = one.key == "stability.path_spectral_abscissa" or one.key.startswith(PATH)
-    error, limit = (_beyond(value), 0.0) if is_margin(one) else (0.0, value)
+    error, limit = (_beyond(value), 0.0) if one.is_margin else (0.0, value)
     if stability and along and rates.max(initial=-np.inf) > limit:
         yield Case(time=float(stability.path_t[rates.argmax()]), error=error)
     for end in margin_ends(one.key, verdict):
         if not one.limit.holds(np.array(end.value)):
             yield end.case(end.value)
             beyond = end.value + (value - end.value) * _BETWEEN
-            yield end.case(float(max(beyond, key=lambda x: _rate(here, end.case(float(x))))))
+            rates = [_rate(here, end.case(x)) for x in beyond.tolist()]
+            yield end.case(float(beyond[np.argmax(np.nan_to_num(rates, nan=-np.inf))]))
 
 
 def _rate(here: Point, case: Case) -> float:
-    """Largest rate of a loop [1/s]; minus infinity where it has no equilibrium."""
+    """Largest rate of a loop [1/s]; NaN where it has no equilibrium."""
     try:
         return float(Spectrum.of(here.matrix(case), vectors=False).values.real.max())
     except (LostError, ComputationError, DesignError):
-        return -np.inf
+        return np.nan
 
 
 def watched_over(problem: Problem, arms: tuple[Mapping[str, float], ...]) -> Problem:
@@ -228,7 +229,16 @@ def watched_over(problem: Problem, arms: tuple[Mapping[str, float], ...]) -> Pro
         for new, old in zip(limits, known, strict=True)
     )
     goal = spectral_objective(loop, problem.objective, len(arms), problem.scale)
-    return replace(problem, arms=arms, spectral=every, of_eigenvalues=goal)
+    watched = replace(problem, arms=arms, spectral=every, of_eigenvalues=goal)
+    stable = replace(every[0], limit=-_KEPT * _decay(watched))
+    return replace(watched, spectral=(stable, *every[1:]))
+
+
+def _decay(problem: Problem) -> float:
+    """Rate [1/s] at which all loops of the start decay at least; 0 where one does not."""
+    here = problem.point(problem.free.start, slopes=False)
+    rates = [_rate(here, case) for case in problem.spectral[0].cases]
+    return -float(np.nan_to_num(rates).max().clip(max=0.0))
 
 
 def with_cases(problem: Problem, lost: Sequence[tuple[Case, ...]]) -> Problem:

@@ -34,8 +34,8 @@ def known_of_tuning() -> Known:
         ),
         **_all(
             ANY,
-            "truth constraints values values_before free over scaled arms judged_on conflict "
-            "unseen shape_error starts worst tuned warnings provenance",
+            "truth constraints values values_before nearby free over scaled arms judged_on "
+            "conflict unseen shape_error starts worst tuned warnings provenance",
         ),
         "objective": _all(VALUE, "name nominal before after") | {"metrics": ANY},
         "before": one,

@@ -13,12 +13,13 @@ from flexctl.view.words.margins import certificate_words
 from flexctl.view.words.metrics import metric_name, metric_value, units_for
 from flexctl.view.words.numbers import figure, listed, percent
 from flexctl.view.words.sweep import shape_sentences
-from flexctl.view.words.verdict import reason_words, rings_words
+from flexctl.view.words.verdict import off_reference, reason_words, rings_words
 
 _NEAR = 0.01  # of a limit: a value so close to it is held there by it
 _SETTLING = "residual.settling_time"
 _NOTHING = 1e-9  # a violation or a loss that is none
-_STABLE = "stability"
+_STABLE = "stability (with a tenth of the decay of the start)"
+_SENSITIVE = 0.5  # of the gain, that is lost where a number is slightly off
 _CLEARLY = 0.1  # of the value before: a smaller loss is not worth a word
 _APART = 0.02  # of the best objective: ends of searches that are no longer the same
 _UNFINISHED = {
@@ -61,6 +62,7 @@ def tuning_words(tuning: Tuning) -> str:
 def tuning_sentences(tuning: Tuning) -> Iterator[str]:
     """Write a sentence for the objective, the limits, the bounds, the search, and other arms."""
     yield _gained(tuning)
+    yield from _sensitive(tuning)
     yield from _limits(tuning)
     yield from _unstable_along(tuning)
     yield from _worse(tuning)
@@ -176,9 +178,11 @@ def _gained(tuning: Tuning) -> str:
             "Minimise another metric, such as residual.tip_error_max."
         )
     if not tuning.improved:
+        never = objective.metric == _SETTLING and not np.isfinite(tuning.objective_after)
+        other = " Minimise another metric, such as residual.tip_error_max." if never else ""
         return (
             f"Nothing better than {tuning.design.name} was found within bounds and limits: "
-            f"{name} {now}{where}."
+            f"{name} {now}{where}.{other}"
         )
     gain = tuning.objective_before - tuning.objective_after
     if now == was and 0 < gain < np.inf:  # the same in the digits that are written
@@ -193,6 +197,18 @@ def _gained(tuning: Tuning) -> str:
     if tuning.feasible:
         return f"{first}."
     return f"No design within the bounds was found that keeps all limits. The nearest: {first}."
+
+
+def _sensitive(tuning: Tuning) -> Iterator[str]:
+    """Say that a number slightly off loses much of what was gained."""
+    if not tuning.nearby or not np.isfinite(tuning.objective_after):
+        return
+    name, value = max(tuning.nearby.items(), key=lambda item: item[1])
+    lost, gain = value - tuning.objective_after, tuning.objective_before - tuning.objective_after
+    if lost > _SENSITIVE * (gain if np.isfinite(gain) else abs(tuning.objective_after)):
+        there = objective_value(tuning.objective, value, units_for(tuning.after))
+        what = objective_name(tuning.objective)
+        yield f"It is sensitive: with {name} 1 % off, {what} is up to {there}."
 
 
 def _is_unstable(verdict: Evaluation) -> bool:
@@ -302,7 +318,8 @@ def _against(tuning: Tuning) -> Iterator[str]:
             what = objective_name(tuning.objective)
             bought = f"all others are kept, with {what} {value} after a short search"
         elif np.isfinite(one.violation) and one.worst is not None:
-            bought = f"{_short(one.worst, units)} is still violated {_by(one.worst, one.violation)}"
+            much = "" if one.worst.is_margin else f" {_by(one.worst, one.violation)}"
+            bought = f"{_short(one.worst, units)} is still violated{much}"
         else:
             continue
         yield f"Without {name}: {bought}."
@@ -343,8 +360,9 @@ def _worse(tuning: Tuning) -> Iterator[str]:
 
 def _warned(tuning: Tuning) -> Iterator[str]:
     """Say what speaks against the tuned design, as its own verdict does, unless it is said."""
-    reasons = find_reasons(tuning.after) if tuning.improved else []
+    reasons = find_reasons(tuning.after)
     warnings = [reason_words(one) for one in reasons if one.code not in _OWN_SENTENCE]
+    warnings += off_reference(tuning.after)
     if warnings:
         yield f"Warning: {'; '.join(warnings)}."
 
@@ -379,6 +397,8 @@ def _now(key: str, value: float, units: Mapping[str, str]) -> str:
 def _certified(after: Evaluation, certificate: Certificate) -> Iterator[str]:
     """Say what is proven of the loop at rest, and how the arm rings where friction holds it."""
     words = certificate_words(certificate)
+    if after.stability is None or after.stability.stable is not True:
+        return  # which is said
     dry = after.friction is not None
     which = "the linear loop without dry friction" if dry else "the linear loop"
     yield f"Of {which}, at rest at the end of the motion: {words[0].lower()}{words[1:]}"

@@ -196,7 +196,7 @@ def rings_words(e: Evaluation) -> str:
 
 def _stays_off(e: Evaluation) -> bool:
     """Whether the tip rests off its reference by as much as remains at the end of the run."""
-    if e.residual is None or e.rest is None or not _off_reference(e):
+    if e.residual is None or e.rest is None or not off_reference(e):
         return False
     left = e.residual.tip_error_end
     return abs(e.rest.tip_offset - left) <= _ALIKE * left
@@ -213,11 +213,11 @@ def _best_without_rest(best: Evaluation) -> str:
 
 def _but(e: Evaluation) -> str:
     """Say in the same sentence where a design rests off its reference and reaches torque limits."""
-    said = [*_off_reference(e), *_at_limits(e), *_beyond_limits(e)]
+    said = [*off_reference(e), *_at_limits(e), *_beyond_limits(e)]
     return f", but {listed(said)}" if said else ""
 
 
-def _off_reference(e: Evaluation) -> list[str]:
+def off_reference(e: Evaluation) -> list[str]:
     """Say how far tip and joints rest from their reference, unless that is next to nothing."""
     rest = e.rest
     if rest is None or e.no_rest or not rest.exists or rest.tip_offset <= _NEAR * e.settle_within:

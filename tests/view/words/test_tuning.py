@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import flexctl
+from flexctl.loop import FinalEquilibrium
 from flexctl.model import load_design
 from flexctl.search.tuning.free_numbers import FreeNumber, read_free
 from flexctl.search.tuning.local_search import Found
@@ -137,6 +138,55 @@ def test_what_got_clearly_worse_is_said(tuned, key, was, now, words):
 )
 def test_what_is_better_or_about_the_same_is_not(tuned, key, was, now):
     assert "Worse than before" not in flexctl.explain(with_figures(tuned, key, was, now))
+
+
+@pytest.mark.parametrize(
+    ("before", "nearby", "said"),
+    [
+        (-1.0, {"gains.Gp": -1.9, "gains.Gv": -1.4}, True),  # more than half of the gain is lost
+        (-1.0, {"gains.Gp": -1.9, "gains.Gv": -1.6}, False),
+        (-1.0, {"gains.Gv": np.inf}, True),
+        (np.inf, {"gains.Gv": -0.9}, True),
+        (np.inf, {"gains.Gv": -1.1}, False),
+        (-1.0, {}, False),
+    ],
+)
+def test_a_number_slightly_off_that_loses_what_was_gained_is_named(tuned, before, nearby, said):
+    words = flexctl.explain(replace(tuned, objective_before=before, nearby=nearby))
+    assert ("It is sensitive: with gains.Gv 1 % off, spectral abscissa is up to" in words) == said
+
+
+def test_where_nothing_better_was_found_the_start_is_warned_of(tuned):
+    after = replace(tuned.after, margins=replace(tuned.after.margins, disk=0.1))
+    rest = FinalEquilibrium(
+        exists=True,
+        joint=np.zeros(1),
+        offset=np.array([2e-3]),
+        tip_offset=0.01,
+        holding_torque=np.zeros(1),
+        limit=np.array([np.inf]),
+    )
+    same = replace(
+        tuned,
+        tuned=tuned.design,
+        after=replace(after, rest=rest),
+        objective=read_objective("residual.settling_time"),
+        objective_before=np.inf,
+        objective_after=np.inf,
+    )
+    said = flexctl.explain(same)
+    assert "settling time never. Minimise another metric, such as residual.tip_error_max." in said
+    assert "its margins are thin (disk 0.1)" in said
+    assert "its tip comes to rest 10 mm from its reference" in said
+
+
+def test_nothing_is_said_to_be_proven_of_a_loop_that_is_not_stable(tuned):
+    unstable = replace(tuned.after.stability, stable=False)
+    certificate = flexctl.certify([[2.0]])
+    after = replace(tuned.after, stability=unstable)
+    said = flexctl.explain(replace(tuned, after=after, certificate=certificate))
+    assert "may still be stable" not in said
+    assert "Of the linear loop" not in said
 
 
 def test_what_speaks_against_the_tuned_design_is_said_as_compare_says_it(tuned):
