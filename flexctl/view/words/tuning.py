@@ -201,7 +201,7 @@ def _gained(tuning: Tuning) -> str:
 
 def _sensitive(tuning: Tuning) -> Iterator[str]:
     """Say that a number slightly off loses much of what was gained."""
-    if not tuning.nearby or not np.isfinite(tuning.objective_after):
+    if not (tuning.nearby and tuning.feasible and tuning.objective_after < tuning.objective_before):
         return
     name, value = max(tuning.nearby.items(), key=lambda item: item[1])
     lost, gain = value - tuning.objective_after, tuning.objective_before - tuning.objective_after
