@@ -49,10 +49,10 @@ def is_prescribed(design: Design) -> bool:
 
 
 def as_driven(arm: Arm) -> Arm:
-    """Return the arm with actuators that any load moves.
+    """Return the arm with unlimited actuators and smoothed friction.
 
-    Their torques, currents and voltages have no limits. Friction is that of steady sliding,
-    smoothed at rest, whatever its model: the law has to know it, also where joints are not driven.
+    Torques, currents and voltages have no limits. Friction is that of steady sliding, smoothed at
+    rest, whatever its model: the law has to know it, also where joints are not driven.
     """
     return arm.model_copy(update={"links": tuple(map(_driven, arm.links))})
 
@@ -63,5 +63,9 @@ def _driven(link: Link) -> Link:
     motor = link.motor and link.motor.model_copy(update=nothing)
     friction = link.friction
     if friction:
-        friction = friction.model_copy(update={"model": "smoothed", "sigma0": None, "sigma1": None})
+        changed = {"model": "smoothed", "sigma0": None, "sigma1": None}
+        if friction.stribeck_velocity is not None:  # friction builds up well before it falls
+            slow = min(friction.smoothing_velocity, friction.stribeck_velocity / 10)
+            changed["smoothing_velocity"] = slow
+        friction = friction.model_copy(update=changed)
     return link.model_copy(update={"limits": limits, "motor": motor, "friction": friction})

@@ -501,7 +501,7 @@ def require_loop(value: object, *others: type) -> None:
 def close_around(controller: Controller, truth: Plant) -> ClosedLoop:
     """Close a controller around a truth plant; see `close_loop`.
 
-    A prescribed motion is that of the truth plant itself, which any torque may move. Raises
+    A prescribed motion is that of the truth plant itself, see `as_driven`. Raises
     InputError when the truth has other joints or lines than the controller was made for.
     """
     if truth.joints != controller.plant.joints or truth.lines != controller.plant.lines:

@@ -166,7 +166,11 @@ static double step_esdirk(state_t *s, double t, double h) {
   const casadi_int n = s->n, size = s->size;
   double row[STAGES];
   if (!s->fresh) linearise(s, t, s->y0);
-  if (factor(s, h * G)) return -1;
+  if (factor(s, h * G)) {
+    s->ratio = INFINITY;
+    s->fresh = 0;
+    return -1;
+  }
   s->ratio = INFINITY;
   for (int i = 1; i < STAGES; i++) {
     combine(s, h, A[i], i, s->y_star);

@@ -203,7 +203,7 @@ def judge_friction(loop: ClosedLoop, linear: LinearLoop) -> FrictionVerdict | No
     offset, moved = _sticking_offset(loop, linear, dry, J)
     return FrictionVerdict(
         dampers=tuple(dampers),
-        sticking_offset=None if integral and moved <= _UNMOVED else offset,
+        sticking_offset=None if integral and not _UNMOVED < moved < np.inf else offset,
         hunts=integral and any(own.breaks_away for own in dampers),
         integral=integral,
         creeps=any(_model(loop, joint) != "events" for joint in joints),
@@ -246,9 +246,9 @@ def _judge(linear: LinearLoop, dry: _DryJoints, k: int | None, joint: int | None
         damped = _Damped(loop=linear, rows=rows, size=np.ones(1))
         found = damped.unstable(least)
     else:
-        force, least = 1.0, -float(dry.fall.any())
+        force, least = 1.0, -1.0 if dry.fall.any() else 0.0
         damped = _Damped(loop=linear, rows=dry.rows, size=dry.coulomb)
-        found = damped.unstable(0.0)
+        found = damped.unstable(0.0) if dry.coulomb.any() else []
         if least:
             falling = _Damped(loop=linear, rows=dry.rows, size=dry.fall)
             found = [*falling.unstable(least, most=0.0), *found]
@@ -303,9 +303,9 @@ class _Damped:
     def unstable(
         self, least: float, *, most: float = np.inf
     ) -> list[tuple[float, float, float | None]]:
-        """Ranges of dampers from `least` to `most` with an unstable loop, and frequencies.
+        """Ranges of dampers from `least` to `most` with an unstable loop.
 
-        These are those at their low ends.
+        Frequencies are those at the low ends.
         """
         crossings = self._sampled(least) if self.loop.sampled else self._continuous(least)
         inside = [(damper, w) for damper, w in crossings if damper < most]

@@ -33,9 +33,10 @@ class WideTable(Table):
         beside = max((size.minimum for size in sizes[1:]), default=0) + 2 * _BESIDE
         labels = min(sizes[0].maximum, _LABELS, width - beside)
         sizes[0] = sizes[0].with_minimum(max(sizes[0].minimum, labels))
+        title = self.title
         for part in _parts([size.minimum + _BESIDE for size in sizes], width):
             table = Table(title_justify="left", box=box.SIMPLE_HEAD)
-            table.title = self.title if 1 in part else None
+            table.title, title = title, None
             columns = [self.columns[k] for k in part]
             numbers = list(map(_of_numbers, columns))
             widths = _widths([sizes[k] for k in part], numbers, width)

@@ -303,15 +303,29 @@ def test_torques_include_the_friction_of_what_is_driven(name):
     assert "creeps" not in said
 
 
-def test_friction_behind_the_spring_of_a_driven_rotor_may_hold_the_joint():
+def test_friction_behind_the_spring_of_a_driven_rotor_acts_on_the_joint():
+    """As smoothed friction in the partitioned equations, whatever its model."""
     friction = FRICTIONS["events"] | {"side": "link"}
     first = flexible(0.4, EI=20.0, flexible_joint=JOINT | {"stiffness": 120.0}, friction=friction)
     arm = make_arm([first, flexible(0.3, EI=12.0)], DOWN, {"mass": 0.05})
-    design = motion([0.2, -0.4], [0.7, 0.1])
-    loop = replayed(arm, design)
-    run = simulate(loop, times=[0.0, 0.9, 1.8])
-    q_d = loop.controller.reference.sample(np.array([0.9, 1.8]))[0]
+    loop = replayed(arm, motion([0.2, -0.4], [0.7, 0.1]))
+    times = np.linspace(0, 1.4, 8)
+    run = simulate(loop, times=times, tolerance=Tolerance.of(1e-8))
+    q, _ = partitioned(loop, times)
+    q_d = loop.controller.reference.sample(times)[0]
+    free = simulate(replayed(CASES["sprung"][0](), motion([0.2, -0.4], [0.7, 0.1])), times=times)
 
-    drives = list(loop.truth.drives)
-    np.testing.assert_allclose(run.q[drives][:, 1:], q_d, atol=1e-7)
+    np.testing.assert_allclose(run.q[list(loop.truth.drives)], q_d, atol=1e-7)
+    np.testing.assert_allclose(run.q, q, atol=1e-6)
+    assert np.abs(run.q[0] - free.q[0]).max() > 5e-3
     assert any("joint1 is smoothed" in said for said in run.assumptions)
+
+
+def test_friction_that_falls_early_is_smoothed_before_it_falls():
+    falling = {"coulomb": 1.5, "static": 2.0, "stribeck_velocity": 5e-4, "model": "events"}
+    arm = make_arm([flexible(0.4, EI=20.0, friction=falling)], DOWN)
+    loop = replayed(arm, motion([0.2], [0.7]))
+    (link,) = loop.truth.arm.links
+
+    assert link.friction.smoothing_velocity == pytest.approx(5e-5)
+    assert link.friction.reached > 0.9 * 2.0

@@ -608,26 +608,48 @@ def test_limits_that_stand_against_each_other_are_named_with_what_giving_way_buy
     assert named == {"stability.spectral_abscissa": 0, "stability.min_damping_ratio": 0}
 
 
-def test_the_nearest_to_limits_that_cannot_be_kept_decays_still():
-    # J s^2 + Gv s + Gp: a peak command of 0.4 N m needs Gp <= 0.8, the other limit more damping
-    start = rigid_pd(Gp=2.0, Gv=2.0, kind="setpoint", loop={"duration": 10.0})
-    found = tune(
+def test_the_nearest_to_limits_that_cannot_be_kept_is_not_almost_unstable():
+    # the peak of a step is Gp, which with Gv >= 1 makes the loop decay at Gp/Gv
+    found = tune_once(
         rigid_link(inertia=0.5),
-        start,
-        {"gains.Gp": (0.1, 5.0), "gains.Gv": (1e-3, 5.0)},
-        minimise="effort.energy",
-        subject_to=["tracking.tip_error_rms<=0.01", "stability.spectral_abscissa>=-0.05"],
-        starts=1,
-        jobs=1,
+        rigid_pd(Gp=2.0, Gv=2.0, kind="setpoint", loop={"duration": 10.0}),
+        {"gains.Gp": (1e-3, 5.0), "gains.Gv": (1.0, 5.0)},
+        minimise="residual.tip_error_max",
+        subject_to=["effort.peak<=0.05", "effort.energy<=100"],
     )
     before, after = (e.stability.spectral_abscissa for e in (found.before, found.after))
 
     assert not found.feasible
-    assert before < -1
-    assert after <= 0.1 * before * (1 - 1e-6)
-    assert -1 in found.starts[0].multipliers
-    assert "stability (with a tenth of the decay of the start) and" in explain(found)
-    assert all(one.worst is not None or one.violation == 0 for one in found.conflict)
+    assert before == pytest.approx(-2, rel=1e-3)
+    assert after == pytest.approx(-0.2, rel=1e-2)
+    assert set(found.starts[0].multipliers) == {0, -1}
+    assert "stand against each other: a decay at a tenth of the start's rate" in explain(found)
+    without_energy = {one.requirement.key: one for one in found.conflict}
+    assert without_energy["effort.peak"].violation == 0
+
+
+def test_a_limit_of_the_abscissa_replaces_a_tenth_of_the_decay_of_the_start():
+    # the peak of a step is Gp, which falls with the rate of the loop
+    design = rigid_pd(Gp=50.0, Gv=8.0, kind="setpoint", loop={"duration": 8.0})
+
+    def tuned(limit):
+        return tune(
+            rigid_link(inertia=0.5),
+            design,
+            {"gains.Gp": (0.01, 100.0), "gains.Gv": (0.01, 20.0)},
+            minimise="effort.peak",
+            subject_to=[limit],
+            starts=1,
+            jobs=1,
+        )
+
+    rate = -tuned("residual.tip_error_max<=2").before.stability.spectral_abscissa
+    kept = tuned("residual.tip_error_max<=2")
+    own = tuned("stability.spectral_abscissa<=-0.01")
+    assert kept.after.stability.spectral_abscissa == pytest.approx(-rate / 10, rel=1e-2)
+    assert "a decay at a tenth of the start's rate" in explain(kept)
+    assert own.after.stability.spectral_abscissa > -rate / 20
+    assert own.objective_after < 0.5 * kept.objective_after
 
 
 def test_peaks_at_a_torque_limit_have_slopes_as_an_objective_too():
@@ -644,8 +666,7 @@ def test_peaks_at_a_torque_limit_have_slopes_as_an_objective_too():
 
     assert found.objective_before == 4.0
     assert found.objective_after < 2.0
-    assert set(found.nearby) == {"gains.Gp", "gains.Gv"}
-    assert min(found.nearby.values()) >= found.objective_after * (1 - 1e-6)
+    assert all(value >= found.objective_after * (1 - 1e-6) for value in found.nearby.values())
 
 
 def test_arms_that_vary_are_watched_where_limits_are_lost():

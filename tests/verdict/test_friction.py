@@ -291,7 +291,7 @@ def test_joints_together_slide_on_the_steepest_fall_of_each(make):
     arm = make["arm"]([line | {"friction": own} for own in FALLS])
     slopes = [steepest_fall(Friction(**own)) for own in FALLS]
     found = []
-    for Gv in (12.0, 6.0):
+    for Gv in (12.0, 6.0, 3.0):
         design = make["design"](
             [0.3, 0.4], [0.5, 0.2], "joint-pd", gains={"Gp": [40.0] * 2, "Gv": [Gv] * 2}
         )
@@ -305,8 +305,19 @@ def test_joints_together_slide_on_the_steepest_fall_of_each(make):
         chord = linear.plant.D - 0.6381726863 / np.sqrt(2 / np.e) * np.diag(slopes)
         poles = linear.with_plant(replace(linear.plant, D=chord)).poles
         assert together.breaks_away == bool(poles.real.max() > 0)
-        found.append(together.slides)
-    assert found == [True, False]
+        found.append((together.slides, together.breaks_away))
+    assert found == [(True, False), (False, False), (False, True)]
+
+
+def test_joints_with_static_friction_alone_are_judged_together(make):
+    line = {"joint": "revolute", "length": 0.5, "mass_per_length": 1.0, "dh": {"a": 0.5}}
+    arm = make["arm"]([line | {"friction": {**FALLS[1], "coulomb": 0.0}}] * 2)
+    gains = {"Gp": [40.0] * 2, "Gv": [12.0] * 2}
+    loop = make["close"](arm, make["design"]([0.3, 0.4], [0.5, 0.2], "joint-pd", gains=gains))
+    together = judge_friction(loop, linear_poses(loop).final).dampers[-1]
+
+    assert together.joint is None
+    assert together.stable
 
 
 def sprung(side):

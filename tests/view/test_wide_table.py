@@ -68,3 +68,11 @@ def test_words_are_bold_where_they_were():
     Console(file=out, width=50, force_terminal=True, color_system="standard").print(table)
 
     assert "\x1b[1;32m" + "1" * 30 in out.getvalue()
+
+
+def test_a_single_column_of_numbers_keeps_its_title():
+    table = plain_table("A title", "one", rows=[("1" * 60,)], numeric=(0,))
+    out = io.StringIO()
+    Console(file=out, width=40, highlight=False).print(table)
+
+    assert "A title" in out.getvalue()

@@ -400,10 +400,13 @@ class Search:
         own = np.array(owners) == -1
         stability = np.where(own, pieces.constraints, -np.inf)
         k = int(stability.argmax())
-        wall = pieces.constraint_gradients[k]
+        inside = (found.x > 0) & (found.x < 1)  # others are held by bounds
+        wall = pieces.constraint_gradients[k] * inside
         if stability[k] < -_WALL or not wall.any():
             return 0.0
-        down = -found.multipliers @ pieces.constraint_gradients
+        if len(found.multipliers) != len(pieces.constraints):  # pieces of another aim
+            return 0.0
+        down = -found.multipliers @ pieces.constraint_gradients * inside
         return max(0.0, float(down @ wall / (wall @ wall)))
 
 

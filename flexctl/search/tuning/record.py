@@ -116,7 +116,7 @@ class Tuning(Summary):
         What was minimised, and its values on the arm where it is worst.
     nearby
         By name of a free number the worst objective where it is 1 % off, the others as they are;
-        empty where nothing better was found, or the search was interrupted.
+        empty where nothing better was found, the search was interrupted, or margins are minimised.
     constraints
         Limits, with their values before and after.
     feasible

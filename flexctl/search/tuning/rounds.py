@@ -411,20 +411,34 @@ class Rounds:
             worst_before=worst_metrics(first.counted),
             worst_after=worst_metrics(best.counted),
             eigenvalues=eigenvalue_path(problem, first.u, best.u),
-            nearby={} if same or self.interrupted else self._nearby(best.u),
+            nearby={} if same or self.interrupted else self._unless_interrupted(best.u),
             certificate=_certificate(problem, best.u),
         )
 
+    def _unless_interrupted(self, u: Array) -> dict[str, float]:
+        """Return `_nearby`; nothing where the user does not wait for it."""
+        try:
+            return self._nearby(u)
+        except KeyboardInterrupt:
+            return {}
+
     def _nearby(self, u: Array) -> dict[str, float]:
-        """Worst objective with each number a little off its value at u (n,)."""
+        """Worst objective with each number a little off its value at u (n,), inside its bounds.
+
+        Empty for objectives with margins, which take long and vary little, and for a share of arms.
+        """
         found, problem = dict[str, float](), self.problem
-        for i, one in enumerate(problem.free.numbers):
+        judged = all(key.startswith((*OF_RUNS, "stability.")) for key in problem.objective.keys)
+        for i, one in enumerate(problem.free.numbers if judged and self.share == 1 else ()):
             values = list[float]()
             for factor in (1 - _OFF, 1 + _OFF):
                 beside = u.copy()
-                beside[i] = np.clip(one.place(factor * one.value(u[i])), 0.0, 1.0)
-                values.append(self.memory.value(problem, problem.point(beside, slopes=False)))
-            found[one.name] = max(values)
+                beside[i] = one.place(factor * one.value(u[i]))
+                if 0 <= beside[i] <= 1:
+                    here = problem.point(beside, slopes=False)
+                    values.append(self.memory.value(problem, here))
+            if values:
+                found[one.name] = max(values)
         return found
 
     def _ended(self, u: Array | None = None) -> tuple[Found, ...]:

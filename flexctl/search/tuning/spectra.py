@@ -69,9 +69,9 @@ class SpectralLimit:
     ----------
     kind
         "abscissa": Re lambda <= limit; "damping": -Re lambda >= limit |lambda|; "stable", Re lambda
-        <= limit, measured by asinh of the damping ratio that is missing, as undamped arms have
-        ratios of 1e-7 beside others of 0.1, and beyond the limit by asinh of the rate too, as all
-        real rates have a ratio of 1;
+        <= limit, measured by asinh of (Re lambda - limit)/|lambda|, as undamped arms have ratios of
+        1e-7 beside others of 0.1, and beyond the limit by asinh of the rate too, as all real rates
+        have a ratio of 1;
         "excess": the sum of Re lambda - limit over all that are above it, which stays smooth where
         eigenvalues meet that are all above.
     limit

@@ -235,7 +235,12 @@ def watched_over(problem: Problem, arms: tuple[Mapping[str, float], ...]) -> Pro
 
 
 def _decay(problem: Problem) -> float:
-    """Rate [1/s] at which all loops of the start decay at least; 0 where one does not."""
+    """Rate [1/s] at which all loops of the start decay at least; 0 where one does not.
+
+    Also where the abscissa has a limit of its own.
+    """
+    if any(one.key == "stability.spectral_abscissa" for one in problem.requirements):
+        return 0.0
     here = problem.point(problem.free.start, slopes=False)
     rates = [_rate(here, case) for case in problem.spectral[0].cases]
     return -float(np.nan_to_num(rates).max().clip(max=0.0))

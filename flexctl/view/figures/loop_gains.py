@@ -67,8 +67,8 @@ def plot_loop_gains(canvas: Canvas, found: Found, looks: Mapping[str, Look]) -> 
 def plot_loop_sensitivities(canvas: Canvas, found: Found, looks: Mapping[str, Look]) -> None:
     """Draw |S| and |T| of every joint with the others closed."""
     every = [one.margins for record in found.values() for one in record.at("actuator")]
-    peaks = [margins.peaks for margins in every if margins]
-    top = max(3.0, *(1.3 * max(peak.Ms, peak.Mt) for peak in peaks))
+    peaks = [max(margins.peaks.Ms, margins.peaks.Mt) for margins in every if margins]
+    top = max([3.0, *(1.3 * peak for peak in peaks if np.isfinite(peak))])
 
     def frame(name: str) -> Callable[[Axes], None]:
         return lambda axes: _frame_sensitivity(axes, name, top)

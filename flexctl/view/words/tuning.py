@@ -18,7 +18,7 @@ from flexctl.view.words.verdict import off_reference, reason_words, rings_words
 _NEAR = 0.01  # of a limit: a value so close to it is held there by it
 _SETTLING = "residual.settling_time"
 _NOTHING = 1e-9  # a violation or a loss that is none
-_STABLE = "stability (with a tenth of the decay of the start)"
+_ABSCISSA = "stability.spectral_abscissa"
 _SENSITIVE = 0.5  # of the gain, that is lost where a number is slightly off
 _CLEARLY = 0.1  # of the value before: a smaller loss is not worth a word
 _APART = 0.02  # of the best objective: ends of searches that are no longer the same
@@ -201,14 +201,19 @@ def _gained(tuning: Tuning) -> str:
 
 def _sensitive(tuning: Tuning) -> Iterator[str]:
     """Say that a number slightly off loses much of what was gained."""
-    if not (tuning.nearby and tuning.feasible and tuning.objective_after < tuning.objective_before):
+    before, after = tuning.objective_before, tuning.objective_after
+    if not (tuning.nearby and tuning.improved and tuning.feasible and after < before):
         return
     name, value = max(tuning.nearby.items(), key=lambda item: item[1])
-    lost, gain = value - tuning.objective_after, tuning.objective_before - tuning.objective_after
-    if lost > _SENSITIVE * (gain if np.isfinite(gain) else abs(tuning.objective_after)):
-        there = objective_value(tuning.objective, value, units_for(tuning.after))
-        what = objective_name(tuning.objective)
-        yield f"It is sensitive: with {name} 1 % off, {what} is up to {there}."
+    gain = before - after if np.isfinite(before) else abs(after)
+    if value - after <= _SENSITIVE * gain or (gain == 0 and np.isfinite(value)):
+        return
+    what = f"{objective_name(tuning.objective)} is "
+    what += objective_value(tuning.objective, value, units_for(tuning.after))
+    if not np.isfinite(value):
+        settles = tuning.objective.metric == _SETTLING
+        what = "the tip does not settle" if settles else "there is no run to judge it by"
+    yield f"It is sensitive: with {name} 1 % off, {what}."
 
 
 def _is_unstable(verdict: Evaluation) -> bool:
@@ -258,8 +263,10 @@ def _limits(tuning: Tuning) -> Iterator[str]:
     won = [_short(one.requirement, units) for one in known if one.met and not one.was_met]
     if won:
         yield f"Kept now, and not before: {listed(won)}."
+    active = [_short(known[k].requirement, units) for k in active_limits(tuning)]
+    if tuning.improved and tuning.starts and tuning.starts[0].multipliers.get(-1, 0.0) > 0:
+        active.append(_stability(tuning))
     if known:
-        active = [_short(known[k].requirement, units) for k in active_limits(tuning)]
         held = f"; it is held back by {listed(active)}" if active else "; none is active"
         count = len(known)
         which = f"All {count} limits are" if count > 1 else "The limit is"
@@ -299,12 +306,20 @@ def _holds(one: Constraint, value: float) -> bool:
     return bool(one.requirement.limit.holds(np.array(value)))
 
 
+def _stability(tuning: Tuning) -> str:
+    """Say what stability itself asks for: see `watched_over` of the search."""
+    own = any(one.requirement.key == _ABSCISSA for one in tuning.constraints)
+    if own or _is_unstable(tuning.before):
+        return "stability"
+    return f"a decay at a tenth of the start's rate (--subject '{_ABSCISSA}<=...' changes it)"
+
+
 def _against(tuning: Tuning) -> Iterator[str]:
     """Say which limits stand against each other where not all can be kept, and what is bought."""
     held = tuning.starts[0].multipliers if tuning.starts else {}
     units = units_for(tuning.after)
     limits = [one.requirement for one in tuning.constraints]
-    names = [_short(limits[k], units) if k >= 0 else _STABLE for k in sorted(held)]
+    names = [_short(limits[k], units) if k >= 0 else _stability(tuning) for k in sorted(held)]
     if len(names) > 1:
         yield f"There these stand against each other: {listed(names)}."
     for one in tuning.conflict:
