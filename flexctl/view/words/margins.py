@@ -199,8 +199,8 @@ def margin_words(margin: StiffnessMargin, advice: str = "") -> str:
 def _said(margin: StiffnessMargin, where: str, advice: str) -> str:
     name = f"{margin.design} on {margin.model}"
     if no_stiffness(margin):
-        said = f"{name}: the control law uses no stiffness at run time, so that an error of the one it "
-        said += "computes with has no effect on stability"
+        said = f"{name}: the control law uses no stiffness at run time, so that an error of the "
+        said += "one it computes with has no effect on stability"
         return f"{said}; the lemma does not apply to such a law.{_unmoved(margin)}"
     if not margin.exact.alpha_upper:
         first = f"Any overestimate of the stiffness, however small, destabilises {name} {where}"
