@@ -393,7 +393,8 @@ def test_a_peak_above_the_torque_limit_is_kept_whatever_the_law_asks_for(most, v
     found = problem.at(problem.free.start)
 
     assert found.violation == pytest.approx(violation, rel=1e-6)
-    assert found.objective * problem.scale == pytest.approx(5.0)
+    assert problem.value(problem.point(problem.free.start)) == pytest.approx(5.0)
+    assert found.objective * problem.scale == pytest.approx(20.0)  # at the limit it has no slope
 
 
 # Closed forms

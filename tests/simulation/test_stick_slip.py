@@ -230,7 +230,7 @@ def test_many_loops_run_one_by_one(slider):
 @pytest.mark.parametrize("integrator", ["bdf", "midpoint", "adams"])
 def test_integrators_without_events_are_refused(slider, integrator):
     step = 1e-3 if integrator == "midpoint" else None
-    with pytest.raises(InputError, match="expected one of auto, esdirk, explicit, as friction"):
+    with pytest.raises(InputError, match="expected one of auto, esdirk, explicit, as joints"):
         simulate(slider({"model": "events", "coulomb": 0.6}), integrator=integrator, step=step)
 
 
