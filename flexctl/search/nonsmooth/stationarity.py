@@ -93,9 +93,10 @@ def gather_model(point: Point, near: list[Point], box: tuple[Array, Array]) -> L
     values = [*p.values, *([p.objective] * len(others))]
     gradients = [p.gradients, *(one.gradients[int(one.values.argmax())] for one in others)]
     constraints, rows = list(p.constraints), [p.constraint_gradients]
-    if constraints:
-        constraints += [float(p.constraints.max())] * len(others)
-        rows += [one.constraint_gradients[int(one.constraints.argmax())] for one in others]
+    if constraints:  # some points have none: a limit that is far from there is not evaluated
+        limited = [one for one in others if one.constraints.size]
+        constraints += [float(p.constraints.max())] * len(limited)
+        rows += [one.constraint_gradients[int(one.constraints.argmax())] for one in limited]
     return LinearModel(
         values=np.array(values),
         gradients=np.vstack(gradients),

@@ -17,6 +17,7 @@ from flexctl.search.synthesis.eigenvalues import Sensitive, abscissa_pieces, rad
 from flexctl.search.synthesis.gramians import h2_pieces
 from flexctl.search.synthesis.interconnection import Interconnection, System
 from flexctl.search.synthesis.peaks import Response, find_peaks, pieces_at
+from flexctl.search.synthesis.riccati_controller import riccati_gain
 from flexctl.search.synthesis.stability_search import (
     StabilitySearch,
     affordable,
@@ -124,8 +125,9 @@ class NormSearch:
         brief.sort(key=_merit)
         promising = brief[:_FINAL]
         if self.kind == "hinf" and not stopped:
-            smooth = self._from_h2_norm(brief[0].x, seed, told)
-            promising += [smooth] if _merit(smooth) < _merit(promising[-1]) else []
+            more = [self._from_h2_norm(brief[0].x, seed, told)]
+            more += [] if stopped else self._from_riccati_equations(seed, told)
+            promising += [one for one in more if _merit(one) < _merit(promising[-1])]
         found = brief[:1] if stopped else []
         for one in promising:
             if not stopped:
@@ -147,6 +149,18 @@ class NormSearch:
         near = smooth._descend(x, _BRIEF, seed, lambda _: False, certify=False)
         self.evaluations += smooth.evaluations
         return self._descend(near.x, _BRIEF, seed, callback, certify=False)
+
+    def _from_riccati_equations(
+        self, seed: int, callback: Callable[[Progress], bool | None]
+    ) -> list[Minimum]:
+        """Descend briefly from the controller of full order, as far as the structure allows it."""
+        K = riccati_gain(self.loop.without_through())
+        if K is None:
+            return []
+        x = self.structure.nearest(self.loop.behind(K))
+        if not np.isfinite(self.functions(x).objective):
+            return []
+        return [self._descend(x, _BRIEF, seed, callback, certify=False)]
 
     def _coalesce(
         self, found: list[Minimum], seed: int, callback: Callable[[Progress], bool | None]
