@@ -27,7 +27,9 @@ def lqg_law(plant: Plant, design: Design, reference: ReferenceMotion) -> LawPart
     torques act on, and q_f - q_fs that of the other coordinates from the deflection that gravity
     and the slow motion cause, see `scheduled_signals`. G minimises the integral of the second
     loop's weights and of effort |tau|^2 on the plant linearised at the final pose, or at `schedule`
-    poses along the path: with the Kalman filter of `loop.measures`, LQG. Source: [AndersonMoore90].
+    poses along the path: with the Kalman filter of `loop.measures`, LQG. With a weight of the
+    integrals of e these are states of the optimal regulator, and of the law: G [..; int e].
+    Source: [AndersonMoore90].
 
     Raises
     ------
@@ -51,7 +53,7 @@ def _design_feedback(
     if second.schedule:
         return design_schedule(plant, reference, second, torques=True)
     linear = linearise(plant, plant.straight(reference.final))
-    return make_second_loop(linear, plant.drives, second, label, torques=True)
+    return make_second_loop(linear, plant.drives, second, label, torques=True, integrals=True)
 
 
 def _require_known_sag(plant: Plant, design: Design) -> None:

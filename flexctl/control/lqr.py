@@ -123,17 +123,18 @@ def design_scaled_lqr(
     scaling: tuple[Array, Array],
     *,
     positions: tuple[str, ...],
+    others: tuple[str, ...] = (),
     loop: str,
     decay: float = 0.0,
     solver: Solver = "scipy",
 ) -> StateFeedback:
     """Solve `design_lqr` for y with x = T y, `scaling` being T (n, n) and its inverse.
 
-    `positions` names the n/2 entries of y whose rates follow.
+    `positions` names the entries of y whose rates follow, and then `others`.
     """
     T, inverse = scaling
     Q = T.T @ state_weight @ T
-    names = positions + tuple(f"rate of {name}" for name in positions)
+    names = positions + tuple(f"rate of {name}" for name in positions) + others
     A, B = inverse @ A @ T, inverse @ B
     found = design_lqr(
         *(A, B, (Q + Q.T) / 2, input_weight), decay=decay, solver=solver, names=names, loop=loop

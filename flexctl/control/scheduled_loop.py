@@ -35,7 +35,12 @@ from flexctl.control.path_schedule import (
 )
 from flexctl.control.quasi_steady import compliance, constant_stiffness, quasi_steady_deflection
 from flexctl.control.reference import ReferenceMotion
-from flexctl.control.second_loop import design_second_loop, passive_rows, second_loop_model
+from flexctl.control.second_loop import (
+    design_second_loop,
+    passive_rows,
+    second_loop_model,
+    with_integrals,
+)
 from flexctl.control.singular_perturbation import slow_fast_map
 from flexctl.model import SecondLoop
 from flexctl.plant import LinearPlant, Plant, find_equilibrium, linearise
@@ -119,21 +124,18 @@ def design_schedule(
 
     def frozen(share: float) -> tuple[Array, Array]:
         A, B = second_loop_model(at(share), plant.drives, torques=torques)
-        return (A, B) if Gi is None else _with_integrals(A, B, Gi)
+        if Gi is not None:
+            A, B = with_integrals(A, B)
+            A[:, -plant.m :] -= B * Gi
+        elif second.integrates:
+            A, B = with_integrals(A, B)
+        return A, B
 
     table = table_of(gain, second.schedule)
     gains = table if Gi is None else replace(table, coefficients=_widened(table, plant.m))
     schedule = require_frozen_stability(frozen, gains, second.schedule, "second_loop")
     end = design_second_loop(at(1.0), plant.drives, second, torques=torques)
     return replace(end, schedule=replace(schedule, gains=table))
-
-
-def _with_integrals(A: Array, B: Array, Gi: Array) -> tuple[Array, Array]:
-    """Return A (2n + m, 2n + m) and B (2n + m, m) with the integrals of e fed back."""
-    m = len(Gi)
-    integral = np.hstack([np.eye(m, len(A)), np.zeros((m, m))])
-    A = np.vstack([np.hstack([A, -B * Gi]), integral])
-    return A, np.vstack([B, np.zeros((m, m))])
 
 
 def _widened(table: PathTable, m: int) -> Array:
@@ -163,7 +165,7 @@ def schedule_numbers(
 class ScheduledSignals:
     """What a scheduled second loop makes of the measurement: expressions of a law."""
 
-    feedback: ca.SX  # -G(p) [e; q_f; e'; q_f'] (m, 1)
+    feedback: ca.SX  # -G(p) [e; q_f; e'; q_f'] (m, 1), or with int e after these
     acceleration: ca.SX  # desired one (m, 1) of the driven coordinates
     error: ca.SX  # e (m, 1)
     holding: ca.SX  # commands (m, 1) that hold the arm at rest beyond those of the undeformed one
@@ -183,9 +185,11 @@ def scheduled_signals(plant: Plant, signals: Signals) -> ScheduledSignals:
     a_r = ca.jtimes(v_r, ca.vertcat(q_d, signals.v_d), slopes)
     q_r += _moving_deflection(plant, signals) if plant.n > plant.m else 0
     drives, f = list(signals.drives), list(passive_rows(plant.n, signals.drives))
+    G = table_value("G", x, p)
     state = ca.vertcat((signals.q - q_r)[[*drives, *f]], (signals.v - v_r)[[*drives, *f]])
+    integrates = G.size2() > state.numel()
     return ScheduledSignals(
-        feedback=-table_value("G", x, p) @ state,
+        feedback=-G @ (ca.vertcat(state, signals.integral) if integrates else state),
         acceleration=a_r[drives],
         error=state[: plant.m],
         holding=table_value("holding", x, p) if own else ca.SX.zeros(plant.m),
@@ -201,18 +205,20 @@ def state_feedback_law(
     """Build the law tau = S' f(S q_d, S v_d, S a_d) + holding(p) - G(p) [e; q_f; e'; q_f'].
 
     Torques of the rigid arm along the reference, of the sag, and state feedback that acts from the
-    start; see `schedule_numbers` and `scheduled_signals`.
+    start; see `schedule_numbers` and `scheduled_signals`. A gain (m, 2n + m) feeds back the
+    integrals of e too.
     """
 
     def write(plant: Plant, signals: Signals) -> ca.Function:
         own = scheduled_signals(plant, signals)
         torque = rigid_torque(plant, signals.q_d, signals.v_d, signals.a_d)
-        return signals.law(in_commands(plant, torque) + own.holding + own.feedback)
+        return signals.law(in_commands(plant, torque) + own.holding + own.feedback, own.error)
 
     numbers = schedule_numbers(plant.nominal, reference, feedback)
+    n_integral = feedback.gain.shape[1] - 2 * plant.n
     return LawParts(
-        law=Recipe(write=write, numbers=numbers),
-        n_state=0,
+        law=Recipe(write=write, numbers=numbers, integral=n_integral > 0),
+        n_state=n_integral,
         feedback=feedback,
         assumptions=tuple(assumptions),
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import casadi as ca
 import numpy as np
+import scipy.linalg
 
 from flexctl import checks
 from flexctl.checks import Array
@@ -94,6 +95,12 @@ def second_loop_model(
     return (torque_model if torques else decoupled_model)(linear, drives)
 
 
+def with_integrals(A: Array, B: Array) -> tuple[Array, Array]:
+    """Return A (2n + m, 2n + m) and B (2n + m, m) for the state [e; q_f; e'; q_f'; int e]."""
+    m = B.shape[1]
+    return np.pad(np.vstack([A, np.eye(m, len(A))]), ((0, 0), (0, m))), np.pad(B, ((0, m), (0, 0)))
+
+
 def make_second_loop(
     linear: LinearPlant,
     drives: Sequence[int],
@@ -101,16 +108,22 @@ def make_second_loop(
     label: str,
     *,
     torques: bool = False,
+    integrals: bool = False,
 ) -> StateFeedback | GivenFeedback:
     """Return the feedback of a design file at a pose, given or designed.
+
+    A given gain may feed back `integrals` of e too if it has m columns more.
 
     Raises InputError where a given gain does not fit the plant, else as `design_second_loop`.
     """
     if second.gain is None:
         return design_second_loop(linear, drives, second, torques=torques)
-    size = (len(drives), 2 * len(linear.M))
+    (m, n), given = (len(drives), len(linear.M)), np.shape(second.gain)
+    integrals = integrals and given == (m, 2 * n + m)
+    size = given if integrals else (m, 2 * n)
     gain = checks.shape(f"{label}: second_loop.gain", second.gain, size)
-    return given_feedback(*second_loop_model(linear, drives, torques=torques), gain)
+    A, B = second_loop_model(linear, drives, torques=torques)
+    return given_feedback(*(with_integrals(A, B) if integrals else (A, B)), gain)
 
 
 def design_second_loop(
@@ -119,7 +132,8 @@ def design_second_loop(
     """Optimal feedback u = -G [e; q_f; e'; q_f'] at a pose, by weights, a decay, or both.
 
     u are accelerations of the decoupled coordinates, or `torques` beyond those that hold the arm.
-    Without weights Q = 0 and R = I. Raises as `design_lqr`.
+    Without weights Q = 0 and R = I. With a weight of the integrals of e the state has these too,
+    and the gain is (m, 2n + m). Raises as `design_lqr`.
     """
     n, m, weights = len(linear.M), len(drives), second.weights
     if torques:
@@ -127,12 +141,19 @@ def design_second_loop(
     else:
         modes = (f"mode {k + 1} of the links" for k in range(n - m))
         positions = (*(linear.coordinates[row] for row in drives), *modes)
+    A, B = second_loop_model(linear, drives, torques=torques)
+    Q = state_weight(linear, drives, second) if weights else np.zeros((2 * n, 2 * n))
+    scaling, others = (_scaling_of_torques if torques else _scaling)(linear, drives), ()
+    if weights and second.integrates:
+        A, B = with_integrals(A, B)
+        Q = np.asarray(scipy.linalg.block_diag(Q, weights.joint_integral * np.eye(m)))
+        T, inverse = (np.asarray(scipy.linalg.block_diag(one, np.eye(m))) for one in scaling)
+        scaling = T, inverse
+        others = tuple(f"integral of {linear.coordinates[row]}" for row in drives)
     return design_scaled_lqr(
-        *second_loop_model(linear, drives, torques=torques),
-        state_weight(linear, drives, second) if weights else np.zeros((2 * n, 2 * n)),
-        (weights.effort if weights else 1.0) * np.eye(m),
-        (_scaling_of_torques if torques else _scaling)(linear, drives),
+        *(A, B, Q, (weights.effort if weights else 1.0) * np.eye(m), scaling),
         positions=positions,
+        others=others,
         loop="second loop",
         decay=second.decay or 0.0,
         solver=second.solver,

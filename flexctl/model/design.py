@@ -535,6 +535,9 @@ class Design(FileRecord):
         if self.method == "lqg" and self.second_loop and self.second_loop.switch:
             expected = "no such key, as the loop of lqg acts from the start"
             yield "second_loop.switch", expected, self.second_loop.switch.table()
+        if self.second_loop and self.second_loop.integrates and self.method != "lqg":
+            expected = "no such key, as method is not lqg"
+            yield "second_loop.weights.joint_integral", expected, Unquoted("one")
         if self.second_loop and not self.reference.rests:
             expected = f"no such table, as the reference ({self.reference.kind}) never rests"
             yield "second_loop", expected, self.second_loop.table()

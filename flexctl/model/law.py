@@ -90,10 +90,15 @@ def _hard_switch(value: object) -> object:
 
 
 class Weights(Record):
-    """Weights of the second loop's cost, in terms that mean the same in every basis."""
+    """Weights of the second loop's cost, in terms that mean the same in every basis.
+
+    `joint_integral` above 0 adds integral action: the integrals of the errors are states that are
+    weighted and fed back too (lqg only).
+    """
 
     joint_error: NonNegative = 0.0
     joint_rate: NonNegative = 0.0
+    joint_integral: NonNegative = 0.0
     strain_energy: NonNegative = 0.0
     kinetic_energy: NonNegative = 0.0
     effort: Positive
@@ -125,6 +130,11 @@ class SecondLoop(Record):
     switch: Annotated[Blend | None, BeforeValidator(_hard_switch)] = None
     schedule: Poses = 0
     solver: Solver = "scipy"
+
+    @property
+    def integrates(self) -> bool:
+        """Whether integrals of the joint errors are weighted, and fed back."""
+        return self.weights is not None and self.weights.joint_integral > 0
 
     def _faults(self) -> Faults:
         designed = self.weights is not None or self.decay is not None

@@ -84,6 +84,7 @@ _DESIGN = {
     "second_loop.switch.blend": "s",
     "second_loop.weights.joint_error": "J/rad^2 | J/m^2",
     "second_loop.weights.joint_rate": "J s^2/rad^2 | J s^2/m^2",
+    "second_loop.weights.joint_integral": "J/(rad s)^2 | J/(m s)^2",
     "second_loop.weights.strain_energy": "-",
     "second_loop.weights.kinetic_energy": "-",
     "second_loop.weights.effort": "J s^4/rad^2 | J s^4/m^2",
