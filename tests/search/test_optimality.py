@@ -46,9 +46,10 @@ LINEAR = {
     "disk": (VERTICAL, ABSCISSA, ("margins.disk>=1.3", "margins.common_delay_seconds>=8e-3"), {}),
     "stiffness": (RRP, ABSCISSA, (*MARGINS, *PATH), {}),
 }
+DECAY = "stability.spectral_abscissa<=-0.3"  # else a tenth of the start's, which differs
 RUNS = {
     "settling": (HUB, SETTLING, MARGINS, {}),
-    "residual": (HUB, RESIDUAL, MARGINS, {}),
+    "residual": (HUB, RESIDUAL, (*MARGINS, DECAY), {}),
     "sum": (HUB, f"effort.energy + 10*{RESIDUAL}", MARGINS, {}),
     "energy": (HUB, "effort.energy", (*MARGINS, "residual.settling_time<=1.5"), {}),
     "composite": (RRP, SETTLING, MARGINS, {}),
