@@ -13,7 +13,7 @@ def gains_used(controller: Controller) -> dict[str, Any]:
     """Return every gain of a controller by name, as numbers and nested lists.
 
     `Gp`, `Gv`, `Gi` of the joint loop as the file has them, or the keys of a cascade, filters and
-    position feedback; `K` (m, 2n) of the second loop,
+    position feedback; `K` (m, 2n) of the second loop, or (m, 2n + m) with integrals of the errors,
     `Kp`, `Kv` (m, n_z) of the fast loop at the final pose, `L` (2n, p) of the observer; `A`, `B`,
     `C`, `D` of an external law of matrices; `shaper`, with the impulses of a shaped reference.
     """

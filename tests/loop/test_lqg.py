@@ -6,6 +6,7 @@ import scipy.linalg
 
 from flexctl.control import design_controller
 from flexctl.errors import InputError
+from flexctl.loop import equilibrium_at_reference
 from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.linear import linearise, linearise_loop
 from flexctl.model.record import BasisChoice
@@ -17,6 +18,8 @@ pytestmark = pytest.mark.usefixtures("no_compiler")
 
 WEIGHTS = {"joint_error": 200.0, "joint_rate": 2.0, "strain_energy": 3.0, "kinetic_energy": 2.0}
 WEIGHTS |= {"effort": 0.1}
+INTEGRAL = WEIGHTS | {"joint_integral": 900.0}
+GAINS = {"Gp": 1.0, "Gv": 1.0}
 OBSERVED = {"measures": ["encoder", "tachometer"]}
 ARMS = ["rigid-joints", "sliding", "heavy-sliding", "heavy-spatial", "mixed"]
 
@@ -36,9 +39,9 @@ def poles_of(loop):
     return np.sort_complex(linearise_loop(loop, loop.controller.reference.final, 1.0).poles)
 
 
-def care_poles(loop):
+def care_poles(loop, w):
     """Poles of the LQR by SciPy, weights and equations written down here."""
-    plant, w = loop.truth, WEIGHTS
+    plant = loop.truth
     linear = linearise(plant, plant.straight(loop.controller.reference.final))
     n, r = plant.n, list(plant.drives)
     f = [row for row in range(n) if row not in r]
@@ -51,27 +54,33 @@ def care_poles(loop):
     Qp[r, r] += w["joint_error"]
     Qv[np.ix_(f, f)] = w["kinetic_energy"] * M[np.ix_(f, f)] / 2
     Qv[r, r] = w["joint_rate"]
-    P = scipy.linalg.solve_continuous_are(
-        A, B, scipy.linalg.block_diag(Qp, Qv), w["effort"] * np.eye(plant.m)
-    )
+    Q = scipy.linalg.block_diag(Qp, Qv)
+    if "joint_integral" in w:
+        sums = np.hstack([np.eye(n)[r], np.zeros((plant.m, n + plant.m))])
+        A = np.vstack([np.hstack([A, np.zeros((2 * n, plant.m))]), sums])
+        B = np.vstack([B, np.zeros((plant.m, plant.m))])
+        Q = scipy.linalg.block_diag(Q, w["joint_integral"] * np.eye(plant.m))
+    P = scipy.linalg.solve_continuous_are(A, B, Q, w["effort"] * np.eye(plant.m))
     return np.linalg.eigvals(A - B @ B.T @ P / w["effort"])
 
 
+@pytest.mark.parametrize("weights", [WEIGHTS, INTEGRAL], ids=["state", "integral"])
 @pytest.mark.parametrize("name", ARMS)
-def test_the_loop_has_the_poles_of_its_riccati_equation(name):
-    loop = closed(name)
+def test_the_loop_has_the_poles_of_its_riccati_equation(name, weights):
+    loop = closed(name, {"weights": weights})
 
     found = poles_of(loop)
 
     own = np.sort_complex(loop.controller.feedback.poles)
     assert found == pytest.approx(own, abs=1e-9 * np.abs(own).max())
-    exact = np.sort_complex(care_poles(loop))
+    exact = np.sort_complex(care_poles(loop, weights))
     assert found == pytest.approx(exact, abs=1e-7 * np.abs(exact).max())  # of the Riccati equation
 
 
+@pytest.mark.parametrize("weights", [WEIGHTS, INTEGRAL], ids=["state", "integral"])
 @pytest.mark.parametrize("name", ["rigid-joints", "heavy-spatial"])
-def test_with_an_observer_the_poles_are_those_of_both(name):
-    loop = closed(name, loop=OBSERVED)
+def test_with_an_observer_the_poles_are_those_of_both(name, weights):
+    loop = closed(name, {"weights": weights}, loop=OBSERVED)
     controller = loop.controller
 
     found = poles_of(loop)
@@ -110,6 +119,42 @@ def test_a_schedule_is_that_of_composite_control():
     assert found[0] == pytest.approx(found[1], rel=1e-12)
 
 
+@pytest.mark.parametrize("schedule", [0, 5])
+@pytest.mark.parametrize("loop", [{}, OBSERVED], ids=["state", "observer"])
+def test_integral_action_brings_what_is_driven_to_its_reference_under_an_unknown_load(
+    loop, schedule
+):
+    arm, order = arm_of("heavy-spatial"), {"kind": "modes", "order": 1}
+    payload = arm.payload.model_copy(update={"mass": 1.5 * arm.payload.mass})
+    true = arm.model_copy(update={"payload": payload})
+    end, rest = pose_of(arm), {}
+    for name, weights in (("state", WEIGHTS), ("integral", INTEGRAL)):
+        second = {"weights": weights, "schedule": schedule}
+        design = make_design(
+            0.8 * end, end, "lqg", gains=None, second_loop=second, basis=order, loop=loop
+        )
+        controller = design_controller(arm, design)
+        found = equilibrium_at_reference(
+            close_loop(controller, true, BasisChoice(**order)), end, 1.0
+        )
+        sag = find_equilibrium(controller.plant.nominal, controller.plant.straight(end))[0]
+        drives = list(controller.plant.drives)
+        rest[name] = np.abs(found.q[drives] - sag[drives]).max()
+
+    assert rest["state"] > 1e-3
+    assert rest["integral"] < 1e-9
+
+
+@pytest.mark.parametrize("name", ["rigid-joints", "heavy-spatial"])
+def test_a_gain_with_integrals_can_be_given(name):
+    own = closed(name, {"weights": INTEGRAL})
+    gain = own.controller.feedback.gain
+    given = closed(name, {"gain": gain.tolist()})
+
+    assert gain.shape == (own.truth.m, 2 * own.truth.n + own.truth.m)
+    assert poles_of(given) == pytest.approx(poles_of(own), rel=1e-9)
+
+
 def test_a_given_gain_is_taken(make):
     gain = ((7.0, 0.1, 0.2, 3.0, 0.3, 0.4),)
     design = make["design"]([0.0], [1.0], "lqg", gains=None, second_loop={"gain": gain})
@@ -146,12 +191,16 @@ def test_under_gravity_the_way_must_be_straight(make, kind, to, gravity, refused
     ("tables", "message"),
     [
         ({"second_loop": None}, "second_loop: expected a table"),
-        ({"gains": {"Gp": 1.0, "Gv": 1.0}}, "gains: expected no such table"),
+        ({"gains": GAINS}, "gains: expected no such table"),
         ({"second_loop": {"decay": 3.0, "switch": {"blend": 0.1}}}, r"second_loop\.switch: exp"),
         ({"slow_loop": {"angle": "link"}}, "slow_loop: expected no such table"),
+        (
+            {"method": "composite", "gains": GAINS, "second_loop": {"weights": INTEGRAL}},
+            r"second_loop\.weights\.joint_integral: expected no such key, as method is not lqg",
+        ),
     ],
 )
 def test_what_does_not_belong_to_it_is_refused(make, tables, message):
-    known = {"gains": None, "second_loop": {"decay": 3.0}}
+    known = {"gains": None, "second_loop": {"decay": 3.0}, "method": "lqg"} | tables
     with pytest.raises(ValueError, match=message):
-        make["design"]([0.0], [1.0], "lqg", **known | tables)
+        make["design"]([0.0], [1.0], **known)
