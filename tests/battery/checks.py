@@ -42,11 +42,12 @@ AMPLITUDES = (1e-4, 1e-5, 1e-6)  # of the reach, by which the tip is moved
 SEEN = 3e-3  # of the logarithm of an amplitude: what squares of the deviation may do to it
 AT_END = 1e-3  # relative distance from an exact end at which the loop must have changed sides
 INSIDE, OUTSIDE = 0.99, 1.01  # of a bound, and of a worst case
-FINEST = 512  # parts of a step to the next share of an error
+FINEST = 2**17  # parts of a step to the next share of an error: equilibria turn back in folds
 CORNERS = 16
 FAR = 3.0  # relative error of the stiffness at which a loop without an end is looked at
 LEAST_LEFT = -0.999  # and the same downwards
 JUMP = 0.1  # of a coordinate in a step: perhaps to another equilibrium
+ONWARD = 2.0  # times the rate of the last step: an equilibrium that moves on as before
 NOTHING_LEFT = -1 + 1e-7  # relative error of a stiffness or a payload: no less is one
 QUICK_TURNS, TURNS = 300.0, 5000.0  # rad that the fastest mode may turn in a run
 QUICK_SAMPLES, SAMPLES = 150, 2000
@@ -575,14 +576,18 @@ def bounds(s: Subject, kind: str, found, count: int, made: Callable) -> None:
         return
     worst_case = np.asarray(found.worst_case.delta)
     beyond = followed(s, made, outside(worst_case), grows=True)
-    if beyond <= 0 and stands_on_axis(s, made(worst_case)):
+    if beyond <= 0 and any(stands_on_axis(s, made(at)) for at in (worst_case, outside(worst_case))):
         s.report.counts[f"worst cases of {kind} that touch the axis only"] += 1
         return
     s.report.expect(beyond > 0, f"{kind}: {beyond:.3g} 1/s beyond the worst case {worst_case}")
 
 
 def stands_on_axis(s: Subject, held: Held) -> bool:
-    """Whether a mode neither decays nor grows: one that no joint feels any more where it turns."""
+    """Whether a mode neither decays nor grows.
+
+    No joint feels it any more where it turns, or torques at their limits feel nothing: the arm
+    hangs and swings.
+    """
     at = held.rest(np.concatenate([s.rest.q, s.rest.z]))
     poles = held.poles(at) if at else np.array([-1.0])
     return bool((poles.real > -ON_AXIS * np.abs(poles)).any())
@@ -612,14 +617,20 @@ def followed(s: Subject, made: Callable, error: np.ndarray, *, grows: bool) -> f
 
 
 def reached_from(made: Callable, error: np.ndarray, near: Equilibrium, begin: float, end: float):
-    """Follow a rest from one share of an error to the next, in halves where that is too far."""
-    size, least = end - begin, (end - begin) / FINEST
+    """Follow a rest from one share of an error to the next, in halves where that is too far.
+
+    Too far is further than `JUMP`, unless it went on so before: deflections grow without bound
+    where the stiffness vanishes.
+    """
+    size, least, rate = end - begin, (end - begin) / FINEST, 0.0
     while begin < end and size > least:
         ahead = min(begin + size, end)
         found = made(ahead * error).rest(np.concatenate([near.q, near.z]))
-        if found is None or np.abs(found.q - near.q).max() > JUMP:
+        moved = np.inf if found is None else float(np.abs(found.q - near.q).max())
+        if found is None or moved > max(JUMP, ONWARD * rate * (ahead - begin)):
             size /= 2
         else:
+            rate = moved / (ahead - begin)
             near, begin, size = found, ahead, 1.5 * size
     return near if begin >= end else None
 
