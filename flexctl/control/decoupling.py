@@ -22,6 +22,7 @@ from flexctl.control.second_loop import (
     make_second_loop,
     passive_rows,
     second_feedback,
+    with_integrals,
 )
 from flexctl.errors import DesignError
 from flexctl.model import Design, SecondLoop
@@ -156,10 +157,8 @@ def _require_stable_integral(
     linear: LinearPlant, drives: Sequence[int], feedback: StateFeedback, Gi: Array
 ) -> None:
     """Check that the second loop, designed without the integral, keeps its decay with it."""
-    m, (A, B) = len(Gi), decoupled_model(linear, drives)
-    integral = np.hstack([np.eye(m, len(A)), np.zeros((m, m))])
-    closed = np.vstack([np.hstack([A - B @ feedback.gain, -B * Gi]), integral])
-    poles = np.linalg.eigvals(closed)
+    A, B = with_integrals(*decoupled_model(linear, drives))
+    poles = np.linalg.eigvals(A - B @ np.hstack([feedback.gain, np.diag(Gi)]))
     worst = poles[poles.real.argmax()]
     if worst.real >= 0:
         raise DesignError(

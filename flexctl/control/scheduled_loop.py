@@ -124,23 +124,21 @@ def design_schedule(
 
     def frozen(share: float) -> tuple[Array, Array]:
         A, B = second_loop_model(at(share), plant.drives, torques=torques)
-        if Gi is not None:
-            A, B = with_integrals(A, B)
-            A[:, -plant.m :] -= B * Gi
-        elif second.integrates:
-            A, B = with_integrals(A, B)
-        return A, B
+        integrates = second.integrates or Gi is not None
+        return with_integrals(A, B) if integrates else (A, B)
 
     table = table_of(gain, second.schedule)
-    gains = table if Gi is None else replace(table, coefficients=_widened(table, plant.m))
+    gains = table if Gi is None else replace(table, coefficients=_widened(table, Gi))
     schedule = require_frozen_stability(frozen, gains, second.schedule, "second_loop")
     end = design_second_loop(at(1.0), plant.drives, second, torques=torques)
     return replace(end, schedule=replace(schedule, gains=table))
 
 
-def _widened(table: PathTable, m: int) -> Array:
-    """Coefficients (k, m, 2n + m) of gains that leave the integrals to those of their own."""
-    return np.pad(table.coefficients, ((0, 0), (0, 0), (0, m)))
+def _widened(table: PathTable, Gi: Array) -> Array:
+    """Coefficients (k, m, 2n + m) of gains with constant ones Gi (m,) of the integrals beside."""
+    coefficients = np.pad(table.coefficients, ((0, 0), (0, 0), (0, len(Gi))))
+    coefficients[0, :, -len(Gi) :] = np.diag(Gi)
+    return coefficients
 
 
 def schedule_numbers(

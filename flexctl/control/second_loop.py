@@ -96,7 +96,10 @@ def second_loop_model(
 
 
 def with_integrals(A: Array, B: Array) -> tuple[Array, Array]:
-    """Return A (2n + m, 2n + m) and B (2n + m, m) for the state [e; q_f; e'; q_f'; int e]."""
+    """Return A (2n + m, 2n + m) and B (2n + m, m) for the state [e; q_f; e'; q_f'; int e].
+
+    Of A (2n, 2n) and B (2n, m) without the integrals, whose rates are the first m states.
+    """
     m = B.shape[1]
     return np.pad(np.vstack([A, np.eye(m, len(A))]), ((0, 0), (0, m))), np.pad(B, ((0, m), (0, 0)))
 

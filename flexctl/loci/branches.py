@@ -173,9 +173,13 @@ class _Family:
     @classmethod
     def over(cls, function: Callable[[float], Array], grid: Array) -> _Family:
         raw = {float(s): checks.square(f"A({s:.6g})", function(float(s))) for s in grid}
-        sizes = {A.shape for A in raw.values()}
+        sizes = sorted({len(A) for A in raw.values()})
         if len(sizes) > 1:
-            raise InputError(f"family: expected matrices of one size, got {sorted(sizes)}")
+            odd = next(s for s, A in raw.items() if len(A) == sizes[0])
+            raise InputError(
+                f"family: expected matrices of {sizes[-1]} rows everywhere, got {sizes[0]} "
+                f"at {odd:g}; of a loop: integral action or a filter is off there, leave it out"
+            )
         greatest = np.max(np.abs(list(raw.values())), axis=0)
         _, (scale, _) = scipy.linalg.matrix_balance(greatest, permute=False, separate=True)
         known = {s: A * scale / scale[:, None] for s, A in raw.items()}

@@ -104,7 +104,8 @@ class Weights(Record):
     effort: Positive
 
     def _faults(self) -> Faults:
-        if not any((self.joint_error, self.joint_rate, self.strain_energy, self.kinetic_energy)):
+        motions = self.joint_error, self.joint_rate, self.joint_integral
+        if not any((*motions, self.strain_energy, self.kinetic_energy)):
             yield "joint_error", "one weight beside effort above 0", 0
 
 

@@ -433,6 +433,11 @@ def test_a_matrix_that_is_not_finite_is_refused_with_its_parameter(follow):
         follow(lambda s: np.array([[np.inf if s == 0.5 else s]]), np.linspace(0, 1, 3))
 
 
+def test_a_family_that_changes_its_size_is_refused_with_the_parameter(follow):
+    with pytest.raises(InputError, match="expected matrices of 3 rows everywhere, got 2 at 0;"):
+        follow(lambda s: np.eye(2 if s == 0 else 3), np.linspace(0, 1, 3))
+
+
 WINDOWS = [(0.15, 0.2), (0.03, 0.06), (0.3, 0.33), (0.26, 0.3), (0.4, 0.45), (0.94, 0.97)]
 
 

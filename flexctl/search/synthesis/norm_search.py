@@ -126,7 +126,8 @@ class NormSearch:
         promising = brief[:_FINAL]
         if self.kind == "hinf" and not stopped:
             more = [self._from_h2_norm(brief[0].x, seed, told)]
-            more += [] if stopped else self._from_riccati_equations(seed, told)
+            if not stopped:
+                more += self._from_riccati_equations(brief[0].objective, seed, told)
             promising += [one for one in more if _merit(one) < _merit(promising[-1])]
         found = brief[:1] if stopped else []
         for one in promising:
@@ -151,10 +152,10 @@ class NormSearch:
         return self._descend(near.x, _BRIEF, seed, callback, certify=False)
 
     def _from_riccati_equations(
-        self, seed: int, callback: Callable[[Progress], bool | None]
+        self, norm: float, seed: int, callback: Callable[[Progress], bool | None]
     ) -> list[Minimum]:
         """Descend briefly from the controller of full order, as far as the structure allows it."""
-        K = riccati_gain(self.loop.without_through())
+        K = riccati_gain(self.loop.without_through(), norm)
         if K is None:
             return []
         x = self.structure.nearest(self.loop.behind(K))

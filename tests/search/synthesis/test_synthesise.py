@@ -177,6 +177,24 @@ def test_a_controller_of_full_order_is_that_of_the_riccati_equations(seed, n, sa
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("case", ["no u in z", "no noise of y", "an eigenvalue of -1"])
+def test_plants_for_which_the_riccati_equations_are_not_made_have_a_controller(case):
+    plant = noisy_plant(1, 2)
+    A, B, C, D = plant.A, plant.B, plant.C, plant.D.copy()
+    if case == "no u in z":
+        D[2, -1] = 0.0
+    elif case == "no noise of y":
+        D[-1, 2] = 0.0
+    else:
+        A = np.diag([-1.0, 0.5])
+    given = control.ss(A, B, C, D, 0.1 if case == "an eigenvalue of -1" else 0)
+    found = flexctl.synthesise(given, 2, nmeas=1, ncon=1, starts=2)
+
+    assert found.spectral_abscissa < 0
+    assert control.norm(found.closed_loop, "inf") == pytest.approx(found.norm, rel=1e-6)
+
+
+@pytest.mark.slow
 def test_a_start_in_the_h2_norm_leads_past_a_poor_minimum():
     found = flexctl.synthesise(noisy_plant(24, 8, 2, 3), 1, nmeas=3, ncon=2)
 
