@@ -27,6 +27,7 @@ from flexctl.simulation.c_driver import (
 )
 from flexctl.simulation.integrators import InitialValueProblem
 from flexctl.simulation.lanes import LANES
+from flexctl.simulation.noise import draw_noise
 
 sys.path.insert(0, str(Path(__file__).parent))
 from integration import canadarm, of_catalogue
@@ -66,11 +67,13 @@ def arms_per_second(simulate_all: Callable[[], object]) -> float:
 
 def posed(loop: ClosedLoop) -> InitialValueProblem:
     """Return the initial value problem of a whole run at the default tolerance."""
+    events = schedule(loop.controller, loop.duration)
     return InitialValueProblem(
         loop=loop,
-        events=schedule(loop.controller, loop.duration),
+        events=events,
         times=np.linspace(0.0, loop.duration, 1001),
         start=(*initial_state(loop), loop.controller.initial_state()),
+        noise=draw_noise(loop.controller, events),
         tolerance=Tolerance(),
     )
 

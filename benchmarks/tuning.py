@@ -27,6 +27,7 @@ from flexctl.checks import Array
 from flexctl.model import Design, build_file, load_design, load_model
 from flexctl.search.tuning.coarse_search import INFEASIBLE, merit
 from flexctl.search.tuning.local_search import Search, Step
+from flexctl.search.tuning.memory import Memory
 from flexctl.search.tuning.problem import Problem
 from flexctl.search.tuning.reading import read_problem
 
@@ -155,7 +156,7 @@ def ours(problem: Problem) -> tuple[Race, float]:
     goal = problem.of_eigenvalues
     problem = replace(problem, scale=unit, of_eigenvalues=goal and replace(goal, scale=unit))
     merit(problem, start)  # what is derived and compiled once
-    race, search = Race(problem), Search(problem, evaluations=EVALUATIONS)
+    race, search = Race(problem), Search(problem, Memory(None, problem), evaluations=EVALUATIONS)
 
     def tell(step: Step) -> None:
         if step.violation == 0:

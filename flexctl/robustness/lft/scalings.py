@@ -86,6 +86,8 @@ def find_scalings(
     primal-dual interior point method. Its multipliers bound t from above, so that the search stops
     as soon as no positive t is possible. Source: [HelmbergRendlVanderbeiWolkowicz96].
     """
+    if deadline.passed:
+        return None
     scale = _units(M)
     deepest = _deepest(scale[:, None] * M / scale, _basis(M.shape[-1], blocks), deadline)
     if deepest is None:

@@ -34,7 +34,7 @@ from flexctl.robustness.stiffness.lemma import (
     stiffness_lemma,
 )
 from flexctl.robustness.stiffness.model_errors import by_link, by_mode
-from flexctl.robustness.stiffness.path_growth import ERROR, PathGrowth, growth_or_none
+from flexctl.robustness.stiffness.path_growth import ERROR, PathGrowth, growth_or_reason
 from flexctl.robustness.stiffness.pose_loop import (
     Case,
     PoseLoop,
@@ -235,6 +235,7 @@ class _Study:
             part_errors(closed.controller.plant, self.stiffness)  # refuses before any work
         judged, path = self.judged(closed), self.along(closed)
         certified, path = self.certified(judged, path)
+        growth, unknown = self.growth(closed, path)
         model = closed.controller.plant.nominal
         return StiffnessMargin(
             model=case.setup.design_arm.name,
@@ -254,7 +255,7 @@ class _Study:
             rates=judged.rates,
             locus=judged.locus,
             path=path,
-            path_growth=self.growth(closed, path),
+            path_growth=growth,
             certified=certified,
             orders=tuple(self.at_order(basis) for basis in self.orders),
             independent=independent.bounds(judged, path),
@@ -262,6 +263,7 @@ class _Study:
             assumptions=(
                 *_assumed(case),
                 *((_CERTIFIED,) if self.certify else ()),
+                *((f"the growth over the motion was not found: {unknown}",) if unknown else ()),
                 *closed.assumptions,
             ),
         )
@@ -309,13 +311,18 @@ class _Study:
             replace(pose, certified=own) for pose, own in zip(path, others, strict=True)
         )
 
-    def growth(self, closed: ClosedLoop, path: Sequence[PoseMargin]) -> PathGrowth | None:
-        """Growth of a disturbance over the motion, where a pose does not tolerate 10 %."""
+    def growth(
+        self, closed: ClosedLoop, path: Sequence[PoseMargin]
+    ) -> tuple[PathGrowth | None, str]:
+        """Growth of a disturbance over the motion, where a pose does not tolerate 10 %.
+
+        None where all poses do, and where it cannot be computed, with the reason.
+        """
         known = [pose.interval for pose in path if pose.interval]
         if len(known) < max(len(path), 2) or min(i.alpha_upper for i in known) >= ERROR:
-            return None
+            return None, ""
         self.say("growth of a disturbance over the motion")
-        return growth_or_none(closed)
+        return growth_or_reason(closed)
 
     def assumed_stiffness(
         self, judged: PoseLoop, path: Sequence[PoseMargin]
@@ -433,6 +440,10 @@ def judge_stiffness(
     ]
     worst, upper, proven = _nearest_end(loops, 1, reasons)
     worst_below, lower, _ = _nearest_end(loops, -1, reasons)
+    growth = None
+    if upper < ERROR:
+        growth, unknown = growth_or_reason(uncertain, known=path)
+        reasons |= {"exact.path_growth": unknown} if unknown else {}
     return StiffnessTolerance(
         lemma=stiffness_lemma(plant, plant.straight(controller.reference.final)),
         exact=_judged(lambda: final_loop(uncertain, final).interval, "exact", reasons),
@@ -441,7 +452,7 @@ def judge_stiffness(
         path_proven=proven,
         path_lower_t=None if worst_below is None else float(times[worst_below]),
         path_lower=lower,
-        path_growth=growth_or_none(uncertain, known=path) if upper < ERROR else None,
+        path_growth=growth,
         not_computed=reasons,
     )
 

@@ -236,11 +236,6 @@ def pull_out_of(
 
     `law` without errors must be that of `linear`; `loop` only gives its measurement and names.
     """
-    if of_arm and linear.samples:  # they take many channels in every sample
-        raise InputError(
-            "errors: expected those of the stiffness alone, as the law repeats only after "
-            f"{len(linear.samples)} samples, got {', '.join(one.name for one in of_arm)}"
-        )
     if not linear.samples:
         one = _pulled_out(law, loop, linear, groups, of_arm)
     else:

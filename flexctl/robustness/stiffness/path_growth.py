@@ -6,7 +6,8 @@ transition matrices Phi(t, s). The growth is the largest between any two instant
 
     max over s <= t and x of  |Phi(t, s) x|_t / |x|_s,
 
-at least 1. Joints, deflections and rates have no common unit, so the norm of a disturbance is an
+at least 1, x being a disturbance of the arm, its coordinates and rates: what a law remembers is not
+disturbed. Joints, deflections and rates have no common unit, so the norm of a disturbance is an
 energy: |x|_t^2 = x' P(t) x is the integral of v' M v, twice the kinetic energy, of its response in
 the loop with the right stiffness frozen at that pose, weighted by e^{-2 t/T} with T the time of the
 motion:
@@ -101,28 +102,30 @@ def find_path_growth(
             wrong.append(linearise_loop(closed.at({STIFFNESS_ERROR: error}), joints, 0.0))
         else:
             wrong.append(RestingLaw(closed, joints, 0.0, right).linear(error))
-    coarse, s, t = _largest(_transitions(times, wrong, _PARTS[0]), norms)
+    disturbed = [_disturbances(*one) for one in zip(norms, wrong, strict=True)]
+    coarse, s, t = _largest(_transitions(times, wrong, _PARTS[0]), norms, disturbed)
     found = partial(PathGrowth, error=error, start=times[s].item(), end=times[t].item(), duration=T)
     if s == t:
         return found(factor=1.0)
     for parts in _PARTS[1:]:
         Phi = _product(_transitions(times, wrong, parts, range(s, t)), len(norms[0]))
-        factor = max(float(np.linalg.norm(norms[t] @ Phi @ np.linalg.inv(norms[s]), 2)), 1.0)
+        factor = max(float(np.linalg.norm(norms[t] @ Phi @ disturbed[s], 2)), 1.0)
         if abs(factor - coarse) <= _CONVERGED * factor:
             return found(factor=factor)
         coarse = factor
     raise ComputationError(f"growth over the motion: no convergence in {_PARTS[-1]} steps a pose")
 
 
-def growth_or_none(
+def growth_or_reason(
     closed: ClosedLoop, error: float = ERROR, known: Sequence[LinearLoop | None] = ()
-) -> PathGrowth | None:
-    """Return the result of `find_path_growth`; None where there is no motion, or it fails."""
+) -> tuple[PathGrowth | None, str]:
+    """Return the result of `find_path_growth`, or None and why; without a motion there is none."""
+    if not closed.controller.reference.duration:
+        return None, ""
     try:
-        moves = closed.controller.reference.duration
-        return find_path_growth(closed, error, known=known) if moves else None
-    except (ComputationError, DesignError):
-        return None
+        return find_path_growth(closed, error, known=known), ""
+    except (ComputationError, DesignError) as failure:
+        return None, str(failure)
 
 
 def _norm(loop: LinearLoop, T: float) -> Array:
@@ -146,6 +149,18 @@ def _norm(loop: LinearLoop, T: float) -> Array:
     if values[0] < -_LEAST * values[-1]:
         raise ComputationError("growth over the motion: the loop grows without an error")
     return np.sqrt(np.maximum(values, _LEAST * values[-1]))[:, None] * U.T / units
+
+
+def _disturbances(norm: Array, loop: LinearLoop) -> Array:
+    """States (N, 2n), the law's zero, of disturbances of the arm that are orthonormal in `norm`.
+
+    A state of the law that moves nothing while the stiffness is right, as an estimate may that
+    waits for a late reading, has no norm: from it alone, growth would have no bound.
+    """
+    n = len(loop.plant.A_state)
+    found = np.zeros((len(norm), n))
+    found[:n] = np.linalg.inv(np.linalg.qr(norm[:, :n])[1])
+    return found
 
 
 def _balance(A: Array) -> tuple[Array, Array]:
@@ -255,14 +270,15 @@ def _product(steps: Sequence[Array] | Array, size: int) -> Array:
     return Phi
 
 
-def _largest(steps: Array, norms: Sequence[Array]) -> tuple[float, int, int]:
+def _largest(
+    steps: Array, norms: Sequence[Array], disturbed: Sequence[Array]
+) -> tuple[float, int, int]:
     """Find the largest growth between two poses, at least 1, and the indices of these poses.
 
     |X|_2 <= |X|_F: only matrices whose Frobenius norm exceeds the largest growth so far are judged.
     """
     grown, ends = [], []
-    for s, before in enumerate(norms[:-1]):
-        Phi = np.linalg.inv(before)
+    for s, Phi in enumerate(disturbed[:-1]):
         for t in range(s + 1, len(norms)):
             Phi = steps[t - 1] @ Phi
             grown.append(norms[t] @ Phi)

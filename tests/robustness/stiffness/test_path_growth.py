@@ -10,6 +10,7 @@ from flexctl.control import design_on
 from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.linear import linearise_loop
+from flexctl.loop.linear_loop import sampled_loop
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.plant.plant import assemble_plant
@@ -21,13 +22,14 @@ from flexctl.simulation.simulation import simulate
 from tests.arms import wrong_plant
 
 ERROR = 0.2
+H = 0.01  # s, of a slow sampled law
 ONE = BasisChoice(kind="modes", order=1)
 
 
-def single(make, method="decoupling", **loop):
+def single(make, method="decoupling", *, sample_time=None, **tables):
     """A turning link: the loop is the same at every pose, so that all can be told by hand."""
-    loop |= {"duration": 6.0}
-    design = make["design"]([0.0], [0.6], method, duration=5.0, loop=loop)
+    loop = {"duration": 6.0} | ({"sample_time": sample_time} if sample_time else {})
+    design = make["design"]([0.0], [0.6], method, duration=5.0, loop=loop, **tables)
     return Case.of(make["single"](damping=0.03, hub=1.0), design, truth_basis=ONE)
 
 
@@ -103,6 +105,29 @@ def test_a_law_that_is_sampled_often_is_as_a_continuous_one(make):
     continuous = find_path_growth(single(make).close(), ERROR)
 
     assert fast.factor == pytest.approx(continuous.factor, rel=0.02)
+
+
+def test_late_readings_do_not_let_disturbances_of_the_arm_grow_without_bound(make):
+    # some estimates move nothing while the stiffness is right: P is singular over all states
+    late = [{"kind": "encoder", "noise": 1e-5, "delay": H}]
+    late += [{"kind": "gauge", "xi": 0.1, "noise": 1e-3, "delay": H}]
+    closed = single(make, sample_time=H, instruments=late, observer={}).close()
+    found = find_path_growth(closed, ERROR)
+    right, wrong = frozen(closed, 0.0), frozen(closed, ERROR)
+    T, n, M = 5.0, 2 * len(right.plant.M), right.plant.M
+    A_0, A = (sampled_loop(one, H, 0.0) for one in (right, wrong))
+    P, step = np.zeros_like(A), np.exp(-H / T) * A_0
+    Q = scipy.linalg.block_diag(0 * M, H * M, np.zeros((len(A) - n, len(A) - n)))
+    for _ in range(8000):
+        P = step.T @ P @ step + Q
+    before = scipy.linalg.cholesky(P[:n, :n])
+    growth = [1.0]
+    for t in np.linspace(0, T, 11)[1:]:
+        Phi = np.linalg.matrix_power(A, round(t / H))[:, :n] @ np.linalg.inv(before)
+        growth.append(np.sqrt(np.linalg.eigvalsh(Phi.T @ P @ Phi)[-1]))
+    assert np.linalg.cond(P) > 1e16
+    assert found.factor == pytest.approx(max(growth), rel=1e-6)
+    assert found.factor > 1.05
 
 
 def test_a_loop_that_grows_by_itself_has_none(make):
