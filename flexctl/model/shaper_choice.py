@@ -30,10 +30,10 @@ class Shaper(Record):
     """Impulses that leave no vibration at these frequencies when a motion is convolved with them.
 
     `frequency` [rad/s], one or some: numbers, undamped ones with their `damping_ratio` (0 where it
-    is absent), or names of modes with their own damping: ``"mode1"``, ``"mode2"``, ... of the
-    design plant at the final pose with what the torques act on held still, and ``"loop1"``, ... of
-    the loop that the law of the gross motion closes there. `tolerance` of EI is the part of the
-    vibration that is left at the frequency itself.
+    is absent; beside modes one for all numbers), or names of modes with their own damping:
+    ``"mode1"``, ``"mode2"``, ... of the design plant at the final pose with what the torques act on
+    held still, and ``"loop1"``, ... of the loop that the law of the gross motion closes there.
+    `tolerance` of EI is the part of the vibration that is left at the frequency itself.
     """
 
     kind: Literal["ZV", "ZVD", "EI"]
@@ -49,9 +49,13 @@ class Shaper(Record):
 
     def _faults(self) -> Faults:
         ratios = self.damping_ratio or (0.0,)
-        if self.damping_ratio and any(isinstance(entry, str) for entry in self.frequency):
+        modes = sum(isinstance(entry, str) for entry in self.frequency)
+        if self.damping_ratio and modes == len(self.frequency):
             yield "damping_ratio", "no such key, as a mode has its own", self.damping_ratio
-        if len(ratios) not in (1, len(self.frequency)):
+        elif modes and len(ratios) != 1:
+            expected = "one number, of the frequencies that are numbers, as a mode has its own"
+            yield "damping_ratio", expected, self.damping_ratio
+        elif len(ratios) not in (1, len(self.frequency)):
             expected = f"one number, or {len(self.frequency)}, one per frequency"
             yield "damping_ratio", expected, self.damping_ratio
         if self.tolerance is not None and self.kind != "EI":

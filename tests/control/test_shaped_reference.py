@@ -142,9 +142,9 @@ def test_with_flexible_joints_the_rotors_are_held_not_the_links():
     assert lowest == pytest.approx(33.39, rel=0.05)
 
 
-def shaped_controller(arm, frequency="mode1"):
+def shaped_controller(arm, frequency="mode1", **own):
     """Joint PD with a shaped cycloid."""
-    shaper = {"kind": "ZVD", "frequency": frequency}
+    shaper = {"kind": "ZVD", "frequency": frequency} | own
     reference = {"kind": "cycloid", "from": [0.0], "to": [1.0], "duration": 0.5, "shaper": shaper}
     return design_controller(arm, make_design([0.0], [1.0], "joint-pd", reference=reference))
 
@@ -160,6 +160,15 @@ def test_a_controller_shapes_for_the_mode_of_its_design_plant(make):
     assert (shaper.frequencies[0], shaper.damping_ratios[0]) == pytest.approx((w, ratio))
     assert gains_used(controller)["shaper"]["times"] == pytest.approx(shaper.times.tolist())
     assert any("shaped by ZVD" in sentence for sentence in controller.assumptions)
+
+
+def test_a_number_beside_a_mode_has_the_damping_ratio_that_is_stated(make):
+    own = shaped_controller(make["single"]()).reference.shaper
+    shaper = shaped_controller(
+        make["single"](), ["mode1", 100.0], damping_ratio=0.02
+    ).reference.shaper
+    np.testing.assert_allclose(shaper.frequencies, [own.frequencies[0], 100.0])
+    np.testing.assert_allclose(shaper.damping_ratios, [own.damping_ratios[0], 0.02])
 
 
 def test_other_numbers_of_arm_and_shaper_give_other_impulses(make):
@@ -193,6 +202,10 @@ def test_a_wrapped_controller_follows_the_shaped_reference_of_a_design(make):
         ({"kind": "ZV", "tolerance": 0.1}, r"tolerance: expected no such key"),
         ({"kind": "ZV", "damping_ratio": 0.1}, r"damping_ratio: expected no such key"),
         ({"kind": "ZV", "frequency": 3.0, "damping_ratio": [0.1, 0.2]}, r"one number, or 1"),
+        (
+            {"kind": "ZV", "frequency": [3.0, "mode1"], "damping_ratio": [0.1, 0.2]},
+            r"one number, of the frequencies that are numbers, as a mode has its own",
+        ),
     ],
 )
 def test_what_is_no_shaper_is_refused(write_design, shaper, message):

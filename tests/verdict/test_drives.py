@@ -68,7 +68,7 @@ def test_what_friction_holds_is_said_of_those_that_do_not_settle():
     for kind in ("pd", "lqg"):
         words = flexctl.explain(judged(kind))
         assert "does not settle in its run" in words
-        assert "where friction holds it and the links go on vibrating at" in words
+        assert "where friction holds it and the arm goes on vibrating at" in words
 
 
 def test_sampled_torques_are_multiples_of_their_step():

@@ -10,6 +10,7 @@ from flexctl.robustness.lft.controller_lft import (
 )
 from flexctl.robustness.lft.crossings import RealCrossing
 from flexctl.robustness.lft.deadline import ENDLESS, Deadline
+from flexctl.robustness.lft.main_channels import cost_of_scalings, in_main_channels
 from flexctl.robustness.lft.mu_bounds import MuBounds, find_mu_bounds
 from flexctl.robustness.lft.one_error import first_crossing, first_crossings
 from flexctl.robustness.lft.real_crossings import (
@@ -46,6 +47,7 @@ __all__ = [
     "bilinear",
     "close_inside",
     "connected",
+    "cost_of_scalings",
     "eigenvalue_sensitivities",
     "factor",
     "factor_law",
@@ -54,6 +56,7 @@ __all__ = [
     "first_crossing",
     "first_crossings",
     "frequency_response",
+    "in_main_channels",
     "in_series",
     "search_ends",
     "stable_interval",

@@ -62,7 +62,8 @@ def band_bound(
 ) -> float:
     """Smallest level [-] above `floor` > 0 for which one pair of scalings proves all M (K, r, r).
 
-    To within 0.1 %, or as near as was found until the deadline. The largest norm of the M is always such a level.
+    To within 0.1 %, or as near as was found until the deadline. The largest norm of the M is always
+    such a level.
     """
     low, high = floor, float(np.linalg.norm(M, 2, axis=(1, 2)).max()) * 1.01
     step = _CLOSE  # a level close to the floor is found in few steps

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import casadi as ca
 import numpy as np
@@ -241,7 +241,8 @@ def pull_out_of(
     else:
         assert isinstance(law, RestingLaw)
         pairs = zip(law.samples, linear.samples, strict=True)
-        one = in_series([_pulled_out(own, loop, there, groups, of_arm) for own, there in pairs])
+        pulled = partial(_pulled_out, groups=groups, of_arm=of_arm, one_of_several=True)
+        one = in_series([pulled(own, loop, there) for own, there in pairs])
     period = sampling_period(linear)
     return one if period is None else bilinear(one, period)
 
@@ -252,8 +253,13 @@ def _pulled_out(
     linear: LinearLoop,
     groups: Sequence[ErrorGroup],
     of_arm: Sequence[ArmError],
+    *,
+    one_of_several: bool = False,
 ) -> UncertainLoop:
-    """Pull the errors out of a loop with one law; of a sampled one, out of the map of a sample."""
+    """Pull the errors out of a loop with one law; of a sampled one, out of the map of a sample.
+
+    `one_of_several`: the law is that of one of the samples after which it repeats.
+    """
     form = law.form(groups) if isinstance(law, RestingLaw) else factor_law(law, groups)
     parameters = tuple(
         Parameter(
@@ -266,7 +272,7 @@ def _pulled_out(
         )
         for group, size in zip(groups, form.sizes, strict=True)
     )
-    return _close(loop, linear, form, parameters, of_arm)
+    return _close(loop, linear, form, parameters, of_arm, one_of_several=one_of_several)
 
 
 def _close(
@@ -275,6 +281,8 @@ def _close(
     form: ControllerLFT,
     parameters: tuple[Parameter, ...],
     of_arm: Sequence[ArmError],
+    *,
+    one_of_several: bool,
 ) -> UncertainLoop:
     """Close the loop: the law's form between the inputs of `_entrance` and the measurement."""
     by_state = loop.measurement.derivative(linear.plant.q0)
@@ -294,7 +302,9 @@ def _close(
         return add_arm_errors(uncertain, linear.plant, of_arm) if of_arm else uncertain
     if of_arm:
         by_law = form.P[: linear.B.shape[1]]
-        uncertain = add_sampled_arm_errors(uncertain, linear, by_law, of_arm)
+        uncertain = add_sampled_arm_errors(
+            uncertain, linear, by_law, of_arm, one_of_several=one_of_several
+        )
     return uncertain
 
 

@@ -278,7 +278,8 @@ def _largest(
     |X|_2 <= |X|_F: only matrices whose Frobenius norm exceeds the largest growth so far are judged.
     """
     grown, ends = [], []
-    for s, Phi in enumerate(disturbed[:-1]):
+    for s, start in enumerate(disturbed[:-1]):
+        Phi = start
         for t in range(s + 1, len(norms)):
             Phi = steps[t - 1] @ Phi
             grown.append(norms[t] @ Phi)

@@ -32,23 +32,31 @@ from flexctl.robustness.stiffness.arm_errors import (
 _DEGREES = (1, 2, 3, 4, 6, 8, 11)  # of the polynomials, tried one after the other
 _MOST_TURNS = 12.0  # rad of a mode in a sample: with more the last of them is not exact
 _ROUGH = 2  # degree of an approximate map
+_MEAN = 0  # of one sample among several after which a law repeats
 _EXACT = 1e-8  # of the largest entry of a sample's map in modes: accepted error
 _TRIED = (0.3, -0.3)  # relative errors at which it is checked
 
 
 def add_sampled_arm_errors(
-    loop: UncertainLoop, linear: LinearLoop, by_law: Array, errors: Sequence[ArmError]
+    loop: UncertainLoop,
+    linear: LinearLoop,
+    by_law: Array,
+    errors: Sequence[ArmError],
+    *,
+    one_of_several: bool = False,
 ) -> UncertainLoop:
     """Add errors of the arm to the map of one sample of `linear`, not yet in s = (z - 1)/(z + 1).
 
-    `by_law` (m, r) is what the channels of `loop` add to the torques of the law.
+    `by_law` (m, r) is what the channels of `loop` add to the torques of the law. The map of
+    `one_of_several` samples after which a law repeats is approximate, with means of z alone: all
+    together would have too many channels for a proof in any case.
     """
     plant, T = linear.plant, linear.sample_time or 0.0
     factors = factors_of(plant, errors, alone=len(errors) == 1 and not len(loop.owner))
     entering = EnteringErrors.of(plant, errors, factors).in_modes(plant)
-    lifted = _lift_exactly(entering, plant, linear.delay, T, errors)
-    exact = lifted is not None
-    lifted = lifted or _lift(entering, _spans(linear.delay, T), _ROUGH)
+    lifted = None if one_of_several else _lift_exactly(entering, plant, linear.delay, T, errors)
+    exact, degree = lifted is not None, _MEAN if one_of_several else _ROUGH
+    lifted = lifted or _lift(entering, _spans(linear.delay, T), degree)
     columns, own = _in_order(lifted, errors, factors)
     joined = _joined(loop, linear, by_law, lifted.ordered(columns), own)
     return replace(joined, approximate=not exact)

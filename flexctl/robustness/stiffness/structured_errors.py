@@ -2,9 +2,9 @@
 
 Bounds of independent errors hold for the loop at the equilibrium without errors. Where the errors
 move it, under gravity without integral action, they are no proof, and neither are those of an
-approximate form of a sampled loop. The loop is then followed, along its equilibria, for single
-errors, equal errors, corners of the box and the worst case, and a nearer loss of stability replaces
-the bounds.
+approximate form of a sampled loop, or of the main channels of one that has too many for bounds in a
+reasonable time. The loop is then followed, along its equilibria, for single errors, equal errors,
+corners of the box and the worst case, and a nearer loss of stability replaces the bounds.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from flexctl.robustness.lft import (
     MuBounds,
     UncertainLoop,
     WorstCase,
+    cost_of_scalings,
     find_mu_bounds,
+    in_main_channels,
 )
 from flexctl.robustness.stiffness.arm_errors import ArmError, damping_errors, payload_error
 from flexctl.robustness.stiffness.followed_equilibria import FARTHEST, ErrorFamily
@@ -51,6 +53,7 @@ _NOT_BOUNDED = MuBounds(
     cover=None,
     notes=("One real error: the guaranteed fraction is where stability or the equilibrium ends.",),
 )
+_HOPELESS = 30_000  # cost of scalings: a step of their search then takes as long as all may
 _BOUNDS_TIME = 0.5  # of the time left, for bounds before the equilibrium is followed
 _ALL_CORNERS = 4  # largest number of errors for which all corners of the box are tried
 _RANDOM_CORNERS = 16  # tried with more errors
@@ -166,12 +169,12 @@ def _bounds(
     """Bounds of the errors, and the stability limit that was found by continuation, if any."""
     loop = errors.loop
     moves = errors.moves()
-    if not (moves or loop.approximate):
+    if not (moves or loop.approximate or cost_of_scalings(loop) > _HOPELESS):
         return find_mu_bounds(loop, prove=True, deadline=deadline, say=say), None
     bounds = _NOT_BOUNDED  # a single error is followed to its limit, without bounds
-    if len(loop.parameters) > 1:  # no proof at an equilibrium that the errors move
+    if len(loop.parameters) > 1:  # no proof is possible: so in time, and near enough to follow
         part = deadline.part(_BOUNDS_TIME)
-        bounds = find_mu_bounds(loop, prove=False, deadline=part, say=say)
+        bounds = find_mu_bounds(in_main_channels(loop), prove=False, deadline=part, say=say)
     say("the equilibrium that they move" if moves else "the loop itself")
     return follow_errors(errors, bounds, deadline, reach, moves=moves)
 
@@ -274,7 +277,7 @@ def follow_errors(
         not_proven=(),
         followed=True,
         stopped=stopped,
-        notes=(*bounds.notes, _note(tried, stopped=deadline.passed, moves=moves)),
+        notes=(*bounds.notes, _note(errors, tried, stopped=deadline.passed, moves=moves)),
     )
     if limit is None:
         return replace(corrected, worst_case=None), None
@@ -310,13 +313,20 @@ def _nearest(
     return best, limit, at, tried
 
 
-def _note(tried: int, *, stopped: bool, moves: bool) -> str:
+def _note(errors: IndependentErrors, tried: int, *, stopped: bool, moves: bool) -> str:
     """Sentence on the continuation, which replaces a proof."""
     rays = f"{tried} directions" if tried > 1 else f"{tried} direction"
     early = " until the time limit was reached" if stopped else ""
-    why = "these errors move the equilibrium: it"
-    if not moves:
+    loop, cycle = errors.loop, errors.closed.controller.cycle
+    if moves:
+        why = "these errors move the equilibrium: it"
+    elif loop.approximate and cycle == 1:
         why = "modes of the arm turn too far in a sample for bounds of such errors: the loop"
+    else:
+        after = f" in the {cycle} samples after which it repeats" if cycle > 1 else ""
+        why = (
+            f"the errors act in {len(loop.D)} places{after}, too many for bounds of them: the loop"
+        )
     return f"{why} was followed along {rays} of error{early}; between these nothing is proven"
 
 

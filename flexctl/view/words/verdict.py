@@ -170,7 +170,10 @@ def _creeps(e: Evaluation) -> str:
         return ""
     if _stuck(e):
         rings = rings_words(e)
-        return f", where friction holds it{f' and {rings}' if rings else ''}"
+        held = ", where friction holds it"
+        if e.friction and e.friction.creeps:
+            held = ", near enough for friction to hold it (in its run friction creeps)"
+        return f"{held}{f' and {rings}' if rings else ''}"
     rate = -e.stability.spectral_abscissa if e.stability else 0.0
     decays = "without dry friction its slowest eigenvalue would decay" if e.friction else ""
     decays = decays or "its slowest eigenvalue decays"
@@ -189,7 +192,7 @@ def rings_words(e: Evaluation) -> str:
     if f is None or not f.held_frequency or (f.held_damping_ratio or 0.0) >= _RINGS:
         return ""
     return (
-        f"the links go on vibrating at {f.held_frequency:.3g} rad/s, with a damping ratio of "
+        f"the arm goes on vibrating at {f.held_frequency:.3g} rad/s, with a damping ratio of "
         f"{percent(f.held_damping_ratio)}"
     )
 
@@ -425,7 +428,7 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ),
     "sticks": lambda facts: (
         f"friction may hold its tip up to {length(facts['offset'])} from its reference"
-        + (" (not in its run, in which friction creeps)" if facts["creeps"] else "")
+        + (" (in its run friction creeps and does not hold it)" if facts["creeps"] else "")
         if facts["offset"] < np.inf
         else "nothing but friction holds its joints"
     ),

@@ -45,7 +45,7 @@ def multipliers(loop, payload=0.0, damping=0.0, stiffness=0.0):
     linear = linearise_loop(replace(wrong, truth=truth), END, 0.0)
     errors = damping_errors(loop.truth, linear.plant)
     D = linear.plant.D + sum(damping * one.D for one in errors)
-    linear = replace(linear, plant=replace(linear.plant, D=D))
+    linear = linear.with_plant(replace(linear.plant, D=D))
     z = np.linalg.eigvals(sampled_loop(linear, linear.sample_time, linear.delay))
     return z[np.abs(z) > 1e-3]
 
@@ -139,3 +139,36 @@ def test_modes_that_turn_far_in_a_sample_are_followed(make):
         < 1
         < np.abs(multipliers(loop, 1.001 * lost)).max()
     )
+
+
+SLOW = {"method": "decoupling", "instruments": [ENCODER | {"sample_time": 3 * T}, GAUGE]}
+
+
+@pytest.mark.parametrize(("kind", "gains"), [("payload", (30.0, 1.5)), ("damping", (300.0, 12.0))])
+def test_a_single_error_beside_a_law_that_repeats_is_followed(make, kind, gains):
+    own = {"gains": {"Gp": [gains[0]], "Gv": [gains[1]]}}
+    loop = closed(make, **SLOW | own)
+    assert loop.controller.cycle == 3
+    assert np.abs(multipliers(loop)).max() < 1
+    bounds = bound_errors(loop, END, 0.0, {kind: 1.0}, t=0.0, where="here").bounds
+    assert not bounds.proven
+    assert "in the 3 samples after which it repeats" in bounds.notes[-1]
+    lost = bounds.worst_case.delta.item()
+    assert abs(lost) == pytest.approx(bounds.guaranteed_fraction)
+    ends = (multipliers(loop, **{kind: part * lost}) for part in (0.999, 1.001))
+    inside, outside = (np.abs(z).max() for z in ends)
+    assert inside < 1 < outside
+
+
+def test_several_errors_beside_a_law_that_repeats(make):
+    own = {"gains": {"Gp": [300.0], "Gv": [12.0]}}
+    loop = closed(make, **SLOW | own)
+    errors = {"links": 0.5, "payload": 1.0, "damping": 1.0}
+    bounds = bound_errors(loop, END, 0.0, errors, t=0.0, where="here").bounds
+    assert not bounds.proven
+    least, worst = bounds.guaranteed_fraction, bounds.worst_case
+    for stiffness, payload, damping in np.random.default_rng(0).uniform(-1.0, 1.0, (20, 3)):
+        z = multipliers(loop, least * payload, least * damping, least * 0.5 * stiffness)
+        assert np.abs(z).max() < 1
+    stiffness, payload, damping = 1.001 * worst.delta
+    assert np.abs(multipliers(loop, payload, damping, 0.5 * stiffness)).max() > 1
