@@ -500,6 +500,9 @@ def check_end(s: Subject, alpha: float) -> None:
         for error, side in ((inside, False), (outside, True))
     ]
     s.report.counts["exact ends"] += 1
+    if grows[1] <= 0 and hangs(s, biased(s, np.array([outside]))):
+        s.report.counts["exact ends where motors hold the arm no more"] += 1
+        grows[1] = np.inf
     s.report.expect(
         grows[0] < 0 < grows[1],
         f"margin: at {alpha:.6g} {grows[0]:.3g} 1/s within, {grows[1]:.3g} beyond",

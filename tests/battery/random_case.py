@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 EARTH = 9.81
+_LQG = 8  # of so many seeds the last has LQG in place of the method that was drawn
 METHODS, METHOD_SHARES = ("decoupling", "composite", "joint-pd"), (0.45, 0.2, 0.35)
 TRUTHS = (("elements", 1), ("elements", 2), ("modes", 2), ("modes", 3), ("pinned-modes", 2))
 TRUTH_SHARES = (0.3, 0.25, 0.25, 0.1, 0.1)
@@ -39,7 +40,10 @@ class Case:
 def random_case(seed: int) -> Case:
     """Draw the arm and the design of a seed; the same seed gives the same files."""
     draw = Draw(np.random.default_rng([2024, seed]))
-    return Case(seed=seed, arm=draw.arm(), design=draw.design())
+    arm, design = draw.arm(), draw.design()
+    if seed % _LQG == _LQG - 1:
+        design = draw.as_lqg(design)
+    return Case(seed=seed, arm=arm, design=design)
 
 
 class Draw:
@@ -198,6 +202,20 @@ class Draw:
             table |= self.composite()
         table["loop"] = self.loop(method)
         return table
+
+    def as_lqg(self, design: dict) -> dict:
+        """Put LQG in place of a design's law: half with integral action, some with a schedule."""
+        kept = ("summary", "source", "model", "basis", "reference")
+        table = {key: design[key] for key in kept} | {"method": "lqg"}
+        size = 10 ** self.between(0, 2)
+        weights = {"joint_error": 10 * size, "joint_rate": size, "strain_energy": 30.0}
+        if self.chance(0.5):
+            weights["joint_integral"] = size * 10 ** self.between(0, 2)
+        weights |= {"kinetic_energy": 30.0, "effort": 10 ** self.between(-2, 0)}
+        table["second_loop"] = {"weights": weights}
+        if self.chance(0.3):
+            table["second_loop"]["schedule"] = 5
+        return table | {"loop": self.loop("lqg")}
 
     def basis(self) -> dict:
         """Draw what the controller knows: few modes, at times elements."""
