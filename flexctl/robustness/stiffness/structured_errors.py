@@ -169,7 +169,8 @@ def _bounds(
     """Bounds of the errors, and the stability limit that was found by continuation, if any."""
     loop = errors.loop
     moves = errors.moves()
-    if not (moves or loop.approximate or cost_of_scalings(loop) > _HOPELESS):
+    too_many = len(loop.parameters) > 1 and cost_of_scalings(loop) > _HOPELESS
+    if not (moves or loop.approximate or too_many):
         return find_mu_bounds(loop, prove=True, deadline=deadline, say=say), None
     bounds = _NOT_BOUNDED  # a single error is followed to its limit, without bounds
     if len(loop.parameters) > 1:  # no proof is possible: so in time, and near enough to follow

@@ -10,9 +10,12 @@ from flexctl.loop.linear import linearise_at, linearise_loop
 from flexctl.loop.linear_loop import sampled_loop
 from flexctl.model.record import BasisChoice
 from flexctl.plant import STIFFNESS_ERROR
+from flexctl.robustness.lft import cost_of_scalings
+from flexctl.robustness.stiffness import structured_errors
 from flexctl.robustness.stiffness.margin import stiffness_margin
 from flexctl.robustness.stiffness.model_errors import RestingLaw, all_together, by_mode
 from flexctl.robustness.stiffness.pose_loop import loop_at
+from flexctl.robustness.stiffness.structured_errors import bound_errors, structured_loop
 
 T = 2e-3
 ROTOR = {"rotor_inertia": 0.05, "stiffness": 60.0, "damping": 0.01}
@@ -115,3 +118,25 @@ def test_integrals_hold_nothing_where_an_estimate_moves(make):
     controller = design_controller(arm, design, basis, parameters=(STIFFNESS_ERROR,))
     loop = close_around(controller, controller.plant.nominal)
     assert loop_at(loop, loop.controller.reference.final, 0.0).moves
+
+
+def test_errors_in_too_many_places_for_bounds_are_followed(make, monkeypatch):
+    links = [link | {"damping_ratio": 0.02} for link in make["two-link"](EI=40.0).table()["link"]]
+    arm = make["arm"](links, (0.0, 0.0, 0.0), {"mass": 0.1})
+    design = make["design"](
+        [0.0, 0.4], [0.5, 0.8], "composite", observer={}, loop={"sample_time": T, "delay": T},
+        instruments=[{"kind": "encoder", "noise": 1e-5}], gains={"Gp": [20.0] * 2, "Gv": [9.0] * 2},
+        fast_loop={"weights": {"strain_energy": 1.0, "kinetic_energy": 1.0, "effort": 0.1}},
+    )  # fmt: skip
+    basis = BasisChoice(kind="modes", order=1)
+    controller = design_controller(arm, design, basis, parameters=(STIFFNESS_ERROR,))
+    loop, end = close_around(controller, controller.plant.nominal), np.array([0.5, 0.8])
+    cost = cost_of_scalings(structured_loop(loop, end, 0.0, {"modes": 1.0}))
+    exact = bound_errors(loop, end, 0.0, {"modes": 1.0}, t=0.0, where="here").bounds
+    assert exact.proven
+    monkeypatch.setattr(structured_errors, "_HOPELESS", cost - 1)
+    found = bound_errors(loop, end, 0.0, {"modes": 1.0}, t=0.0, where="here").bounds
+    assert not found.proven
+    assert "places, too many for bounds of them" in found.notes[-1]
+    assert found.guaranteed_fraction == pytest.approx(exact.guaranteed_fraction, rel=0.05)
+    assert found.worst_case.gamma >= exact.guaranteed_fraction
