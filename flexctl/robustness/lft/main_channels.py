@@ -41,11 +41,11 @@ def in_main_channels(loop: UncertainLoop, most: int = _QUICK) -> UncertainLoop:
     """
     if cost_of_scalings(loop) <= most:
         return loop
-    parts = _balanced(loop)
-    for kept in range(_MOST, 0, -1):
+    parts, kept = _balanced(loop), _MOST
+    found = _kept(loop, parts, kept)
+    while kept > 1 and cost_of_scalings(found) > most:
+        kept -= 1
         found = _kept(loop, parts, kept)
-        if cost_of_scalings(found) <= most:
-            break
     return found
 
 
