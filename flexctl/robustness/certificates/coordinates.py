@@ -78,8 +78,8 @@ def coordinates(
     if T is None:
         return None
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        T = weighted(T, clusters, region, target, r * np.abs(A))
         try:
+            T = weighted(T, clusters, region, target, r * np.abs(A))
             inverse = np.linalg.inv(T)
         except np.linalg.LinAlgError:
             return None

@@ -17,7 +17,7 @@ from flexctl.search.synthesis.eigenvalues import Sensitive, abscissa_pieces, rad
 from flexctl.search.synthesis.gramians import h2_pieces
 from flexctl.search.synthesis.interconnection import Interconnection, System
 from flexctl.search.synthesis.peaks import Response, find_peaks, pieces_at
-from flexctl.search.synthesis.riccati_controller import riccati_gain
+from flexctl.search.synthesis.riccati_controller import decaying_gain, riccati_gain
 from flexctl.search.synthesis.stability_search import (
     StabilitySearch,
     affordable,
@@ -34,6 +34,7 @@ _MOST_STARTS = 200  # from which a stable loop is sought
 _FINAL = 2  # starts from which the search goes on to the end
 _ROUNDS, _WORTH = 4, 1e-3  # of coalescing eigenvalues, while they gain that much
 _FASTEST = 1e4  # of the typical rate: a spectral abscissa that falls so far has no minimum
+_BEGIN = 0.1  # of the typical rate: decay to which random starts are brought
 _SLOW = 0.02  # of the typical rate: a decay below which the stability constraint is looked at
 
 
@@ -110,10 +111,11 @@ class NormSearch:
             stopped = bool(callback and callback(progress))
             return stopped
 
+        extra = int(self._fast)  # beside the others: it begins with large gains
         points, search = self._stable_points(given, seed)
         for x in points:
             brief.append(self._descend(x, _BRIEF, seed, told, certify=False))
-            if stopped or len(brief) >= starts:
+            if stopped or len(brief) >= starts + extra:
                 break
         if not brief:
             best = f", the best has {search.best.objective:.3g}" if search.best else ""
@@ -123,7 +125,7 @@ class NormSearch:
                 f"{what}; try a larger order or structure, or start from a stable loop"
             )
         brief.sort(key=_merit)
-        promising = brief[:_FINAL]
+        promising = brief[: _FINAL + extra]
         if self.kind == "hinf" and not stopped:
             more = [self._from_h2_norm(brief[0].x, seed, told)]
             if not stopped:
@@ -184,7 +186,7 @@ class NormSearch:
     ) -> tuple[Iterator[Array], StabilitySearch]:
         """Yield stable points: of the given start, then of all others."""
         loop, random = self.loop, np.random.default_rng(seed)
-        aim = 0.1 * self.rate
+        aim = _BEGIN * self.rate
         search = StabilitySearch(
             loop, self.structure, float(np.exp(-aim)) if loop.sampled else -aim
         )
@@ -197,10 +199,25 @@ class NormSearch:
                     yield given
                 else:
                     yield from (one.x for one in search.run([given], affordable(n)))
+            if self._fast:
+                yield from self._decaying_points(search)
             others = islice(random_starts(loop, self.structure, random), _MOST_STARTS)
             yield from (one.x for one in search.run(others, affordable(n)))
 
         return points(), search
+
+    @property
+    def _fast(self) -> bool:
+        """Whether more decay is wanted than random starts are brought to."""
+        return self.decay > _BEGIN * self.rate
+
+    def _decaying_points(self, search: StabilitySearch) -> Iterator[Array]:
+        """Yield what the structure allows of a controller with the wanted decay, if stable."""
+        K = decaying_gain(self.loop.without_through(), self.decay)
+        if K is not None:
+            x = self.structure.nearest(self.loop.behind(K))
+            if search.spectrum(x).objective < search.edge:
+                yield x
 
     def _descend(
         self,

@@ -270,3 +270,18 @@ def test_nearly_all_stable_loops_of_the_catalogue_are_certified():
 
     assert count > 2000
     assert len(lost) <= 0.05 * count
+
+
+def test_coordinates_that_are_singular_prove_nothing_and_stop_nothing():
+    # chains of multiple eigenvalues whose entries differ by twenty orders of magnitude
+    A = np.zeros((8, 8))
+    for first, last, value in ((0, 3, -1.8832422117537933e-10), (3, 6, -0.062470790650932966),
+                               (6, 8, -0.02633062613621994)):  # fmt: skip
+        A[range(first, last), range(first, last)] = value
+    chain = {0: 2.776049985585557e-06, 1: 1.5152800714657935e-16, 3: 0.07293493652948964,
+             4: 1776.7132258503004, 6: 204.4671941091898}  # fmt: skip
+    for row, value in chain.items():
+        A[row, row + 1] = value
+    found = flexctl.certify(A, relative_error=1e-9)
+    assert found.bound >= A[0, 0]
+    assert found.proven == (found.bound < 0)

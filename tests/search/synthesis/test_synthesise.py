@@ -3,6 +3,7 @@
 import control
 import numpy as np
 import pytest
+import scipy.linalg
 
 import flexctl
 from benchmarks.output_feedback import ac15_plant
@@ -393,6 +394,43 @@ def test_a_plant_without_disturbance_has_an_abscissa():
     assert found.status == "unbounded"  # any gain beyond 1, the larger the farther left
     assert "set bounds" in flexctl.explain(found)
     assert found.closed_loop.input_labels == ["none"]
+
+
+def of_all_states(n, m, seed, *, sampled=False, measured=None):
+    """(w, u) -> (x, u; y) of a random plant, y being all states or as many as are measured."""
+    random = np.random.default_rng(seed)
+    A, B = random.normal(size=(n, n)), random.normal(size=(n, m))
+    A, p = (0.4 * A if sampled else A), measured or n
+    C = np.vstack([np.eye(n), np.zeros((m, n)), np.eye(n)[:p]])
+    D = np.zeros((n + m + p, n + m))
+    D[n : n + m, n:] = np.eye(m)
+    return A, B, control.ss(A, np.hstack([np.eye(n), B]), C, D, 0.1 if sampled else 0)
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "seed", "decay"), [(2, 1, 0, 3.0), (2, 1, 0, 10.0), (4, 1, 2, 10.0), (3, 2, 1, 10.0)]
+)
+def test_all_states_reach_any_decay_and_better_than_the_regulator_with_it(n, m, seed, decay):
+    A, B, plant = of_all_states(n, m, seed)
+    X = scipy.linalg.solve_continuous_are(A + decay * np.eye(n), B, np.eye(n), np.eye(m))
+    K = -B.T @ X
+    norm = control.norm(control.ss(A + B @ K, np.eye(n), np.vstack([np.eye(n), K]), 0), 2)
+    found = flexctl.synthesise(plant, 0, "h2", nmeas=n, ncon=m, decay=decay)
+    assert found.spectral_abscissa <= -decay * (1 - 1e-6)
+    assert found.norm < norm
+
+
+def test_a_sampled_plant_and_a_controller_of_full_order_reach_a_decay():
+    _, _, plant = of_all_states(3, 1, 4, sampled=True)
+    found = flexctl.synthesise(plant, 0, "h2", nmeas=3, ncon=1, decay=15.0)
+    assert found.spectral_abscissa <= -15.0 * (1 - 1e-6)
+    _, _, plant = of_all_states(3, 1, 0, measured=1)
+    noisy = control.ss(
+        plant.A, np.hstack([plant.B[:, :3], np.zeros((3, 1)), plant.B[:, 3:]]), plant.C,
+        np.block([[np.zeros((5, 3)), np.eye(5)[:, 4:], plant.D[:, 3:]]]),
+    )  # fmt: skip
+    found = flexctl.synthesise(noisy, 3, "h2", nmeas=1, ncon=1, decay=4.0)
+    assert found.spectral_abscissa <= -4.0 * (1 - 1e-6)
 
 
 def test_a_decay_that_no_loop_has_is_not_claimed():
