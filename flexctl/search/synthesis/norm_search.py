@@ -17,14 +17,14 @@ from flexctl.search.synthesis.eigenvalues import Sensitive, abscissa_pieces, rad
 from flexctl.search.synthesis.gramians import h2_pieces
 from flexctl.search.synthesis.interconnection import Interconnection, System
 from flexctl.search.synthesis.peaks import Response, find_peaks, pieces_at
-from flexctl.search.synthesis.riccati_controller import decaying_gain, riccati_gain
+from flexctl.search.synthesis.riccati_controller import riccati_gain
 from flexctl.search.synthesis.stability_search import (
     StabilitySearch,
     affordable,
     random_starts,
     variable_sizes,
 )
-from flexctl.search.synthesis.starts import typical_rate
+from flexctl.search.synthesis.starts import make_decaying_starts, typical_rate
 from flexctl.search.synthesis.structures import ControllerStructure
 
 Norm = Literal["hinf", "h2", "abscissa"]
@@ -200,7 +200,7 @@ class NormSearch:
                 else:
                     yield from (one.x for one in search.run([given], affordable(n)))
             if self._fast:
-                yield from self._decaying_points(search)
+                yield from self._decaying_point(search, random)
             others = islice(random_starts(loop, self.structure, random), _MOST_STARTS)
             yield from (one.x for one in search.run(others, affordable(n)))
 
@@ -211,13 +211,16 @@ class NormSearch:
         """Whether more decay is wanted than random starts are brought to."""
         return self.decay > _BEGIN * self.rate
 
-    def _decaying_points(self, search: StabilitySearch) -> Iterator[Array]:
-        """Yield what the structure allows of a controller with the wanted decay, if stable."""
-        K = decaying_gain(self.loop.without_through(), self.decay)
-        if K is not None:
-            x = self.structure.nearest(self.loop.behind(K))
-            if search.spectrum(x).objective < search.edge:
-                yield x
+    def _decaying_point(
+        self, search: StabilitySearch, random: np.random.Generator
+    ) -> Iterator[Array]:
+        """Yield what the structure allows of the best design with the wanted decay, if stable."""
+        designs = make_decaying_starts(self.loop.without_through(), self.decay, random)
+        points = [self.structure.nearest(self.loop.behind(K)) for K in designs]
+        values = [search.spectrum(x).objective for x in points]
+        best = int(np.argmin(values))
+        if values[best] < search.edge:
+            yield points[best]
 
     def _descend(
         self,

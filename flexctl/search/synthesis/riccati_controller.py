@@ -1,9 +1,8 @@
-"""Controllers from Riccati equations: of full order for the H-infinity norm, and with decay."""
+"""The controller of full order for the H-infinity norm, from two Riccati equations."""
 
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
 from slycot import sb10ad
 
 from flexctl.checks import Array
@@ -13,8 +12,6 @@ from flexctl.search.synthesis.starts import typical_rate
 _REGULAR = (0.0, 1e-4, 1e-2)  # of the largest feedthroughs, or of 1: added where there are none
 _ABOVE = 1e-3  # of the least norm, which the equations reach with infinite gains
 _SMALLEST = 1e-6  # of the given norm: where there may be no least one above zero
-
-_FASTER = 1.1  # than the wanted decay
 
 _Parts = tuple[Array, Array, Array, Array]  # A, B, C, D
 
@@ -41,40 +38,6 @@ def riccati_gain(loop: Interconnection, norm: float) -> Array | None:
         if found and all(np.isfinite(part).all() for part in found):
             return _padded(loop, *found)
     return None
-
-
-def decaying_gain(loop: Interconnection, decay: float) -> Array | None:
-    """Return K = [Dk Ck; Bk Ak] (m + k, p + k) whose loop decays faster than `decay`, if it may be.
-
-    Of a plant without feedthrough from u to y. The regulator of A + decay I, and for k of at least
-    n states its dual as an observer; for fewer states the static output feedback next to the
-    regulator, which may not even be stable. `decay` is that of one sample of a sampled plant. None
-    where the equations have no solution. Source: [AndersonMoore90].
-    """
-    n = len(loop.A)
-    try:
-        F = _regulator(loop.A, loop.B, _FASTER * decay, sampled=loop.sampled)
-        if loop.order >= n:
-            L = _regulator(loop.A.T, loop.C.T, _FASTER * decay, sampled=loop.sampled).T
-            parts = loop.A + loop.B @ F + L @ loop.C, -L, F, np.zeros((len(F), len(loop.C)))
-            return _padded(loop, *parts)
-    except (np.linalg.LinAlgError, ValueError):
-        return None
-    K = np.zeros(loop.shape)
-    K[: len(F), : len(loop.C)] = F @ np.linalg.pinv(loop.C)
-    own = np.arange(loop.order)
-    K[len(F) + own, len(loop.C) + own] = 0.0 if loop.sampled else -max(decay, 1.0) * 2
-    return K
-
-
-def _regulator(A: Array, B: Array, decay: float, *, sampled: bool) -> Array:
-    """F (m, n) of u = F x with unit weights and a prescribed degree of stability."""
-    eye, weight = np.eye(len(A)), np.eye(B.shape[1])
-    if not sampled:
-        return -B.T @ scipy.linalg.solve_continuous_are(A + decay * eye, B, eye, weight)
-    A, B = np.exp(decay) * A, np.exp(decay) * B
-    X = scipy.linalg.solve_discrete_are(A, B, eye, weight)
-    return -np.linalg.solve(weight + B.T @ X @ B, B.T @ X @ A)
 
 
 def _nearly_least(plant: _Parts, loop: Interconnection, norm: float) -> _Parts | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from flexctl.search.synthesis.stability_search import (
     spectral_abscissa,
     variable_sizes,
 )
-from flexctl.search.synthesis.starts import typical_rate
+from flexctl.search.synthesis.starts import make_decaying_starts, typical_rate
 from flexctl.search.synthesis.structures import ControllerStructure
 
 _ENOUGH = 0.1  # of the decay that is aimed at where none is wanted
@@ -192,7 +192,11 @@ def stabilise(
         aim = _aim(plant, sample_time) if wanted is None else wanted
         target = -aim if sample_time is None else float(np.exp(-aim * sample_time))
         search = StabilitySearch(plant, structure, target)
-        trials = islice(random_starts(plant, structure, np.random.default_rng(seed)), starts)
+        random = np.random.default_rng(seed)
+        decay = (wanted or 0.0) * (sample_time or 1.0)
+        decaying = make_decaying_starts(plant, decay, random) if decay else ()
+        first = (structure.nearest(plant.behind(K)) for K in decaying)
+        trials = islice(chain(first, random_starts(plant, structure, random)), starts)
         share = _ENOUGH if wanted is None else 1.0
         found = _good_enough(search, trials, affordable(len(plant.A) + plant.order), share)
         K = structure.gain(found.x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import scipy.linalg
@@ -45,6 +46,27 @@ def make_starts(loop: Interconnection, random: np.random.Generator) -> Iterator[
     yield _with_states(np.zeros((loop.B.shape[1], len(loop.C))), loop, random)
     for weight in _WEIGHTS:
         yield from _quadratic(loop, weight, random)
+
+
+def make_decaying_starts(
+    loop: Interconnection, decay: float, random: np.random.Generator
+) -> Iterator[Array]:
+    """Yield `make_starts` of a loop that is to decay: of A + decay I, as [AndersonMoore90].
+
+    A loop that is stable around that plant decays faster around its own. `decay` is that of one
+    sample of a sampled plant, whose states are multiplied by exp(decay) at each sample.
+    """
+    m, p = (size - loop.order for size in loop.shape)
+    if loop.sampled:
+        grown = replace(loop, A=np.exp(decay) * loop.A, B=np.exp(decay) * loop.B)
+    else:
+        grown = replace(loop, A=loop.A + decay * np.eye(len(loop.A)))
+    for K in make_starts(grown, random):
+        if loop.sampled:
+            K[m:] *= np.exp(-decay)
+        else:
+            K[m:, p:] -= decay * np.eye(loop.order)
+        yield K
 
 
 def _with_states(D: Array, loop: Interconnection, random: np.random.Generator) -> Array:

@@ -59,6 +59,21 @@ def test_the_wanted_decay_is_reached():
     assert found.spectral_abscissa <= -3
 
 
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize(("n", "m", "seed"), [(2, 1, 0), (4, 1, 2), (5, 2, 3), (6, 1, 4)])
+def test_any_decay_is_reached_with_all_states_or_full_order(n, m, seed, sampled):
+    random = np.random.default_rng(seed)
+    A, B = random.normal(size=(n, n)), random.normal(size=(n, m))
+    time, decay = (0.1, 15.0) if sampled else (None, 5.0 if n < 6 else 3.0)
+
+    of_states = flexctl.stabilise(A, B, np.eye(n), sample_time=time, decay=decay)
+    of_one = flexctl.stabilise(A, B, np.eye(n)[:1], n, sample_time=time, decay=decay)
+
+    for found in (of_states, of_one):
+        assert found.spectral_abscissa <= -decay
+        assert found.starts <= 4  # by a design, not by chance
+
+
 def test_a_stable_plant_may_be_left_alone():
     assert flexctl.stabilise([[-1.0]], [[1.0]], [[1.0]]).spectral_abscissa < 0
 

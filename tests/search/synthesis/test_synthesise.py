@@ -437,6 +437,8 @@ def test_a_decay_that_no_loop_has_is_not_claimed():
     plant = control.ss(np.diag([1.0, -1.0]), [[1, 1], [1, 0]], np.vstack([np.eye(2)] * 2), 0)
     with pytest.raises(DesignError, match="no loop with decay=5 found, the best has a spectral"):
         flexctl.synthesise(plant, 0, "hinf", nmeas=2, ncon=1, decay=5.0)
+    with pytest.raises(DesignError, match="no loop with decay=5 found, the best has a spectral"):
+        flexctl.synthesise(plant, 0, "abscissa", nmeas=2, ncon=1, decay=5.0)
 
 
 EYE = control.ss(np.diag([1.0, -1.0]), np.eye(2), np.eye(2), 0)
