@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -177,25 +178,37 @@ class Search:
     def _stabilise(self, u: Array) -> Array | None:
         """Return a place where the limits of eigenvalues are kept, or violated least.
 
-        Where that violates all limits together more than u does, u; None where there is no loop.
+        Where they stand against stability itself, of a stable loop. Where that violates all limits
+        together more than u does, u; None where there is no loop.
         """
-
-        def eigenvalues(u: Array) -> Pieces:
-            try:
-                return self.memory.spectral(self.problem, u)
-            except LostError:
-                return Pieces.of(np.array([np.inf]), np.zeros((1, len(u))))
-
-        here = eigenvalues(u).objective
-        if not np.isfinite(here):
+        if not np.isfinite(here := self._eigenvalues(self.problem, u).objective):
             return None
         if here <= 0:
             return u
-        most = min(_STABILISING, 4 * self.left)
-        before = self.left
-        found = self._minimise(eigenvalues, u, target=-CLEARANCE, evaluations=most).x
-        self.left = before - (before - self.left) // _CHEAPER
+        found = self._of_eigenvalues(self.problem, u)
+        if not self._exists(found):  # u may violate other limits more, and stability less
+            alone = replace(self.problem, requirements=(), spectral=self.problem.spectral[:1])
+            found = self._of_eigenvalues(alone, u)
         return min((found, u), key=lambda u: self.order(u)[0])
+
+    def _of_eigenvalues(self, problem: Problem, u: Array) -> Array:
+        """Minimise limits of eigenvalues from u (n,)."""
+        before = self.left
+        found = self._minimise(
+            partial(self._eigenvalues, problem),
+            u,
+            target=-CLEARANCE,
+            evaluations=min(_STABILISING, 4 * self.left),
+        )
+        self.left = before - (before - self.left) // _CHEAPER
+        return found.x
+
+    def _eigenvalues(self, problem: Problem, u: Array) -> Pieces:
+        """Limits of eigenvalues as an objective; infinite where there is no loop."""
+        try:
+            return self.memory.spectral(problem, u)
+        except LostError:
+            return Pieces.of(np.array([np.inf]), np.zeros((1, len(u))))
 
     def order(self, u: Array, problem: Problem | None = None) -> tuple[float, float]:
         """Violation of all limits at u (n,), infinite without a stable loop, and objective."""

@@ -217,8 +217,8 @@ class Rounds:
         for one, moved in zip(self.problem.free.numbers, moves, strict=True):
             if not moved:
                 raise InputError(
-                    f"free: {one.name}: expected a number on which a metric depends, got one that "
-                    "changes neither eigenvalues nor the run"
+                    f"free: {one.name}: expected a number on which the objective or a limit "
+                    "depends, got one that changes none of them"
                 )
 
     def _require_held(self, first: _Judged) -> None:

@@ -167,6 +167,11 @@ def _gained(tuning: Tuning) -> str:
     if not np.isfinite(tuning.objective_before) and _is_unstable(tuning.before):
         was = "unstable"
     where = f" {on_arms(tuning)}" if _of_several(tuning) else ""
+    if not tuning.improved and not tuning.feasible and _is_unstable(tuning.before):
+        return (
+            f"No stable loop was found: {tuning.design.name} is unstable. Try wider bounds, other "
+            "free numbers or more starts (--starts)."
+        )
     if not tuning.improved and not tuning.feasible:
         return (
             "No design within the bounds was found that keeps all limits, nor one that violates "
@@ -237,7 +242,7 @@ def _limits(tuning: Tuning) -> Iterator[str]:
     lost = [one for one in tuning.constraints if not one.met]
     if not tuning.feasible:
         beyond = [one for one in lost if not _holds(one, one.value)]
-        finer = unstable_orders(tuning.after)
+        finer = [] if _is_unstable(tuning.after) else unstable_orders(tuning.after)
         if finer:
             kind = tuning.after.truth.kind
             yield (
