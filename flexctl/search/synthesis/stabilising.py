@@ -156,7 +156,8 @@ def stabilise(
         T [s]: x' is then the next x, T later.
     decay
         Wanted of the closed loop [1/s]; default a tenth of the modulus of the fastest mode that is
-        not stable. The best that was found is returned if it is stable but slower.
+        not stable. Linear-quadratic designs on A + decay I [AndersonMoore90] are tried first. The
+        best that was found is returned if it is stable but slower.
     starts
         Tried at most; fewer of large plants, as many as take about ten seconds.
     seed
@@ -273,9 +274,9 @@ def _checked(
     if not len(A):
         raise InputError("A: expected at least one state, got none")
     if B.ndim != 2 or len(B) != len(A) or not B.shape[1]:
-        raise InputError(f"B: expected a matrix of {len(A)} rows, got shape {B.shape}")
+        raise InputError(f"B: expected {len(A)} x at least 1 entries, got shape {B.shape}")
     if C.ndim != 2 or C.shape[1] != len(A) or not len(C):
-        raise InputError(f"C: expected a matrix of {len(A)} columns, got shape {C.shape}")
+        raise InputError(f"C: expected at least 1 x {len(A)} entries, got shape {C.shape}")
     order = checks.whole("order", order, least=0)
     if sample_time is not None:
         checks.positive("sample_time", sample_time)

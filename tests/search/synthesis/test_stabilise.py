@@ -169,8 +169,8 @@ def test_two_masses_and_a_spring_are_stabilised_with_two_states():
     ("arguments", "says"),
     [
         (([[1, 2]], [[1]], [[1]]), "A: expected a square matrix"),
-        ((np.eye(2), [[1]], np.eye(2)), "B: expected a matrix of 2 rows"),
-        ((np.eye(2), np.eye(2), [[1]]), "C: expected a matrix of 2 columns"),
+        ((np.eye(2), [[1]], np.eye(2)), "B: expected 2 x at least 1 entries"),
+        ((np.eye(2), np.eye(2), [[1]]), "C: expected at least 1 x 2 entries"),
         ((np.eye(2), np.eye(2), np.eye(2), -1), "order: expected a whole number of at least 0"),
         ((np.eye(2), np.eye(2), np.eye(2), 1.5), "order: expected a whole number of at least 0"),
         ((np.zeros((0, 0)), np.zeros((0, 1)), np.zeros((1, 0))), "A: expected at least one state"),
@@ -178,7 +178,8 @@ def test_two_masses_and_a_spring_are_stabilised_with_two_states():
         (([[1j]], [[1]], [[1]]), "A: expected real numbers"),
         (([[1e200]], [[1]], [[1]]), "A: expected entries of 1e-60 to 1e.60 in size, or 0"),
         (([[1]], [[1e-200]], [[1]]), "B: expected entries of 1e-60 to 1e"),
-        (([[1]], [1], [[1]]), "B: expected a matrix of 1 rows"),
+        (([[1]], [1], [[1]]), "B: expected 1 x at least 1 entries"),
+        ((np.eye(2), np.zeros((2, 0)), [[1, 0]]), "B: expected 2 x at least 1 entries"),
     ],
 )
 def test_what_does_not_fit_is_refused(arguments, says):
