@@ -15,6 +15,7 @@ from flexctl.search.synthesis.interconnection import Interconnection
 from flexctl.search.synthesis.structures import ControllerStructure
 
 _SMALLEST = 1e-12  # singular value of the test, relative to the largest norm
+_CLEARLY = 1e-8  # the same, of what is surely none
 _LARGEST = 1e60
 _MARGINAL = 1e-12  # distance to the axis or the circle, relative to the eigenvalue
 _ROUND_OFF = 1e-14  # the same, relative to the largest
@@ -68,6 +69,26 @@ def require_no_fixed_mode(loop: Interconnection, asked_by: str) -> None:
                     f"{asked_by}: the eigenvalue {_shown(value)} is not stable and {word}: "
                     "no feedback from y to u moves it"
                 )
+
+
+def can_place_all(loop: Interconnection, structure: ControllerStructure) -> bool:
+    """Whether controllers of a structure surely give the loop any eigenvalues.
+
+    With all entries free, all modes controllable and observable, and an observer of what y does not
+    show, or the dual of one, within the order. Source: [Luenberger71].
+    """
+    A, size = loop.A, float(np.linalg.norm(loop.A))
+    B, C = _scaled(loop.B, size), _scaled(loop.C.T, size).T
+    needed = len(A) - max(np.linalg.matrix_rank(B), np.linalg.matrix_rank(C))
+    if not structure.free or loop.order < needed:
+        return False
+    pencils = [
+        pencil
+        for value in np.linalg.eigvals(A)
+        for shifted in [A - value * np.eye(len(A))]
+        for pencil in (np.hstack([shifted, B]), np.vstack([shifted, C]))
+    ]
+    return all(scipy.linalg.svdvals(pencil)[-1] > _CLEARLY * size for pencil in pencils)
 
 
 def require_movable(

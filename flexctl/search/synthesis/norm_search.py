@@ -13,7 +13,13 @@ from flexctl.checks import Array
 from flexctl.errors import DesignError
 from flexctl.search.nonsmooth import Functions, Minimum, Pieces, Progress, minimise
 from flexctl.search.synthesis.coalescence import coalesce
-from flexctl.search.synthesis.eigenvalues import Sensitive, abscissa_pieces, radius_pieces
+from flexctl.search.synthesis.eigenvalues import (
+    Sensitive,
+    abscissa_pieces,
+    excess_pieces,
+    radius_pieces,
+)
+from flexctl.search.synthesis.fixed_modes import can_place_all
 from flexctl.search.synthesis.gramians import h2_pieces
 from flexctl.search.synthesis.interconnection import Interconnection, System
 from flexctl.search.synthesis.peaks import Response, find_peaks, pieces_at
@@ -30,10 +36,17 @@ from flexctl.search.synthesis.structures import ControllerStructure
 Norm = Literal["hinf", "h2", "abscissa"]
 
 _BRIEF, _LONG = 250, 1200  # evaluations from each start, and from the best
+_CHEAP = 1500  # of the H2 norm, a tenth as long as those of the largest peak
 _MOST_STARTS = 200  # from which a stable loop is sought
 _FINAL = 2  # starts from which the search goes on to the end
+_FAR = 2.0  # of the best: what is worse by more is left there
+_DEPTHS = (1.0, 0.3, 0.1)  # of edges below the largest eigenvalue, relative to it
+_STRETCH = 60  # evaluations of the sum above an edge
 _ROUNDS, _WORTH = 4, 1e-3  # of coalescing eigenvalues, while they gain that much
 _FASTEST = 1e4  # of the typical rate: a spectral abscissa that falls so far has no minimum
+_GROWN = 1e4  # of the size of a free number
+_DECAYS = (1.0, 10.0, 100.0)  # of the typical rate: tried where the spectral abscissa is minimised
+_SAMPLED_DECAYS = (0.3, 1.0, 3.0)  # the same in one sample
 _BEGIN = 0.1  # of the typical rate: decay to which random starts are brought
 _SLOW = 0.02  # of the typical rate: a decay below which the stability constraint is looked at
 
@@ -111,7 +124,7 @@ class NormSearch:
             stopped = bool(callback and callback(progress))
             return stopped
 
-        extra = int(self._fast)  # beside the others: it begins with large gains
+        extra = int(bool(self._decays))  # beside the others: it begins with large gains
         points, search = self._stable_points(given, seed)
         for x in points:
             brief.append(self._descend(x, _BRIEF, seed, told, certify=False))
@@ -124,6 +137,7 @@ class NormSearch:
                 f"synthesise: no stable loop found from {search.starts} starts{best} as spectral "
                 f"{what}; try a larger order or structure, or start from a stable loop"
             )
+        self.evaluations += search.evaluations
         brief.sort(key=_merit)
         promising = brief[: _FINAL + extra]
         if self.kind == "hinf" and not stopped:
@@ -131,15 +145,34 @@ class NormSearch:
             if not stopped:
                 more += self._from_riccati_equations(brief[0].objective, seed, told)
             promising += [one for one in more if _merit(one) < _merit(promising[-1])]
-        found = brief[:1] if stopped else []
+        if self._endless:
+            return replace(brief[0], status="stopped" if stopped else "target"), search.starts
+        if self.kind == "abscissa" and not stopped:
+            promising = [one if stopped else self._sink(one, seed, told) for one in promising]
+            promising = sorted(promising, key=_merit)[:1]
+        best = min(promising, key=_merit)
+        promising = [one for one in promising if not _merit(one) > _far(best)]
+        found = [best] if stopped else []
         for one in promising:
             if not stopped:
                 found.append(self._descend(one.x, _LONG, seed, told, certify=True))
         best = min(found, key=_merit)
         if self.kind == "abscissa" and not stopped and best.status != "target":
             self._coalesce(found, seed, told)
-        self.evaluations += search.evaluations
-        return min(found, key=_merit), search.starts
+        best = min(found, key=_merit)
+        if self.kind == "abscissa" and best.status == "stationary" and self._grown(best.x):
+            best = replace(best, status="stalled")  # slopes vanish as gains grow
+        return best, search.starts
+
+    @property
+    def _endless(self) -> bool:
+        """Whether a spectral abscissa surely falls as far as gains grow."""
+        may = self.kind == "abscissa" and not self.loop.sampled
+        return may and can_place_all(self.loop, self.structure)
+
+    def _grown(self, x: Array) -> bool:
+        """Whether free numbers (n,) are far larger than those that move eigenvalues."""
+        return bool((np.abs(x) > _GROWN * variable_sizes(self.loop, self.structure)).any())
 
     def _from_h2_norm(
         self, x: Array, seed: int, callback: Callable[[Progress], bool | None]
@@ -149,7 +182,7 @@ class NormSearch:
         A descent in the largest of many peaks may stall early.
         """
         smooth = NormSearch(self.loop, self.structure, "h2", self.decay)
-        near = smooth._descend(x, _BRIEF, seed, lambda _: False, certify=False)
+        near = smooth._descend(x, _CHEAP, seed, lambda _: False, certify=False)
         self.evaluations += smooth.evaluations
         return self._descend(near.x, _BRIEF, seed, callback, certify=False)
 
@@ -164,6 +197,35 @@ class NormSearch:
         if not np.isfinite(self.functions(x).objective):
             return []
         return [self._descend(x, _BRIEF, seed, callback, certify=False)]
+
+    def _sink(
+        self, best: Minimum, seed: int, callback: Callable[[Progress], bool | None]
+    ) -> Minimum:
+        """Minimise the sum of what eigenvalues are above a lower edge, and the largest, in turn.
+
+        Descent of the largest stalls where eigenvalues meet; the sum leads on.
+        """
+        depths = [*_DEPTHS]
+        while depths and best.status != "target":
+            edge = best.objective - depths[0] * abs(best.objective)
+
+            def above(x: Array, edge: float = edge) -> Pieces:
+                K = self.structure.gain(x)
+                return self._pieces(
+                    K, excess_pieces(self.loop.closed(K).A, edge, self.loop.sampled)
+                )
+
+            over = self._descend(
+                best.x, _STRETCH, seed, lambda _: False, certify=False, functions=above
+            )
+            again = self._descend(over.x, _BRIEF, seed, callback, certify=False)
+            if again.status == "stopped":
+                return min(best, again, key=_merit)
+            if again.objective < best.objective - _WORTH * abs(best.objective):
+                best, depths = again, [*_DEPTHS]
+            else:
+                depths.pop(0)
+        return best
 
     def _coalesce(
         self, found: list[Minimum], seed: int, callback: Callable[[Progress], bool | None]
@@ -199,24 +261,30 @@ class NormSearch:
                     yield given
                 else:
                     yield from (one.x for one in search.run([given], affordable(n)))
-            if self._fast:
-                yield from self._decaying_point(search, random)
+            if self._decays:
+                yield from self._decaying_point(search, np.random.default_rng(seed))
             others = islice(random_starts(loop, self.structure, random), _MOST_STARTS)
             yield from (one.x for one in search.run(others, affordable(n)))
 
         return points(), search
 
     @property
-    def _fast(self) -> bool:
-        """Whether more decay is wanted than random starts are brought to."""
-        return self.decay > _BEGIN * self.rate
+    def _decays(self) -> list[float]:
+        """Decays that are tried by designs, where more is wanted than random starts come to."""
+        if self.kind == "abscissa":
+            decays = _SAMPLED_DECAYS if self.loop.sampled else _DECAYS
+            return [self.rate * decay for decay in decays]
+        return [self.decay] if self.decay > _BEGIN * self.rate else []
 
     def _decaying_point(
         self, search: StabilitySearch, random: np.random.Generator
     ) -> Iterator[Array]:
-        """Yield what the structure allows of the best design with the wanted decay, if stable."""
-        designs = make_decaying_starts(self.loop.without_through(), self.decay, random)
-        points = [self.structure.nearest(self.loop.behind(K)) for K in designs]
+        """Yield what the structure allows of the best design with a wanted decay, if stable."""
+        points = [
+            self.structure.nearest(self.loop.behind(K))
+            for decay in self._decays
+            for K in make_decaying_starts(self.loop.without_through(), decay, random)
+        ]
         values = [search.spectrum(x).objective for x in points]
         best = int(np.argmin(values))
         if values[best] < search.edge:
@@ -230,10 +298,11 @@ class NormSearch:
         callback: Callable[[Progress], bool | None],
         *,
         certify: bool,
+        functions: Functions | None = None,
     ) -> Minimum:
         size = variable_sizes(self.loop, self.structure)
         found = minimise(
-            self.functions,
+            functions or self.functions,
             x,
             lower=self.structure.lower,
             upper=self.structure.upper,
@@ -246,6 +315,11 @@ class NormSearch:
         )
         self.evaluations += found.evaluations
         return found
+
+
+def _far(best: Minimum) -> tuple[float, float]:
+    """Return the merit from which on the search does not go on to the end."""
+    return best.violation, best.objective + _FAR * abs(best.objective)
 
 
 def _merit(found: Minimum) -> tuple[float, float]:
