@@ -23,9 +23,11 @@ from flexctl.control.laws import (
     LawParts,
     Recipe,
     check_law,
+    graph_symbols,
     input_symbols,
     law_function,
     law_key,
+    law_slopes,
     share_law,
 )
 from flexctl.control.lqr import GivenFeedback, StateFeedback
@@ -336,9 +338,12 @@ class Controller(Summary):
         n = 2 * len(self.measured)
 
         def make() -> ca.Function:
-            inputs, slopes = self._slopes((5, 6, 1))
-            outputs = [ca.densify(block) for J in slopes for block in (J[:, :n], J[:, n:])]
-            return ca.Function("law_jacobian", inputs, outputs, {"cse": True})
+            inputs = graph_symbols(self.function)
+            J, m = law_slopes(self.function, (5, 6, 1))(*inputs), self.plant.m
+            outputs = [
+                part[:, a] for part in (J[:m, :], J[m:, :]) for a in (slice(n), slice(n, None))
+            ]
+            return ca.Function("law_jacobian", inputs, outputs)
 
         return share_law(f"jacobian {self.key}", make)
 
@@ -350,9 +355,9 @@ class Controller(Summary):
         """
 
         def make() -> ca.Function:
-            inputs, slopes = self._slopes((2, 3, 4))
-            outputs = [ca.densify(J) for J in slopes]
-            return ca.Function("law_by_reference", inputs, outputs, {"cse": True})
+            inputs = graph_symbols(self.function)
+            J, m = law_slopes(self.function, (2, 3, 4))(*inputs), self.plant.m
+            return ca.Function("law_by_reference", inputs, [J[:m, :], J[m:, :]])
 
         return share_law(f"by reference {self.key}", make)
 
@@ -387,12 +392,6 @@ class Controller(Summary):
         """Return the library of a function that `evaluate` knows."""
         attribute = "function" if name == "law" else name
         return f"{name} {self.key}", lambda: [getattr(self, attribute)]
-
-    def _slopes(self, by: tuple[int, ...]) -> tuple[list[ca.SX], list[ca.SX]]:
-        """Symbols of all inputs of `function`, and derivatives of both results by some of them."""
-        inputs = input_symbols(self.function)
-        state = ca.vertcat(*(inputs[k] for k in by))
-        return inputs, [ca.jacobian(part, state) for part in self.function(*inputs)]
 
     @cached_property
     def collocated(self) -> bool:
@@ -472,7 +471,7 @@ class Controller(Summary):
         """Inputs of `function` -> rates (n,) of the own states and their derivatives (n, n)."""
 
         def make() -> Evaluator:
-            inputs = input_symbols(self.function)
+            inputs = graph_symbols(self.function)
             rows = self._own_rows
             rate = self.function(*inputs)[1][rows, 0]
             results = [ca.densify(rate), ca.densify(ca.jacobian(rate, inputs[1])[:, rows])]

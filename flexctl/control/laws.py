@@ -240,7 +240,9 @@ class Signals:
         )
 
 
-def law_function(inputs: list[ca.SX], tau: ca.SX, z_rate: ca.SX) -> ca.Function:
+def law_function(
+    inputs: Sequence[ca.SX | ca.MX], tau: ca.SX | ca.MX, z_rate: ca.SX | ca.MX
+) -> ca.Function:
     """Build a law, see `Controller.law`, from its torques (m, 1) and dz/dt (n_z, 1)."""
     names, outputs = [*law_inputs(), "numbers"], [ca.densify(tau), ca.densify(z_rate)]
     results = ["tau", "z_rate"]
@@ -253,8 +255,34 @@ def law_inputs() -> list[str]:
 
 
 def input_symbols(law: ca.Function) -> list[ca.SX]:
-    """Fresh symbols for all inputs of a law."""
+    """Fresh symbols for all inputs of a law, with which it is written out in scalars."""
     return [ca.SX.sym(f"i{k}", law.numel_in(k)) for k in range(law.n_in())]
+
+
+def graph_symbols(law: ca.Function) -> list[ca.SX | ca.MX]:
+    """Fresh symbols for all inputs of a law, with which its parts are called, not written out.
+
+    Scalars of a law that is written in scalars alone, else matrices: see `step_function`.
+    """
+    kind = ca.MX if law.is_a("MXFunction") else ca.SX
+    return [kind.sym(f"i{k}", law.numel_in(k)) for k in range(law.n_in())]
+
+
+def law_slopes(law: ca.Function, by: Sequence[int]) -> ca.Function:
+    """Derive the function of a law's inputs -> derivatives (m + n_z, .) of [tau; dz/dt] by some.
+
+    Those by the inputs `by`, by their numbers, stand side by side.
+    """
+    inputs = graph_symbols(law)
+    chosen = ca.vertcat(*(inputs[k] for k in by))
+    kept = [x for k, x in enumerate(inputs) if k not in by]
+    state = type(chosen).sym("state", chosen.numel())
+    arguments, ends = [*inputs], np.cumsum([0, *(law.numel_in(k) for k in by)]).tolist()
+    for k, a, b in zip(by, ends[:-1], ends[1:], strict=True):
+        arguments[k] = state[a:b, 0]
+    J = ca.densify(ca.jacobian(ca.vertcat(*law.call(arguments)), state))
+    own = ca.Function("slopes_by_state", [*kept, state], [J], {"cse": True})
+    return ca.Function("slopes", inputs, own.call([*kept, chosen]))
 
 
 def law_signals(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
 
 import casadi as ca
 import numpy as np
@@ -14,37 +13,17 @@ from flexctl.checks import Array
 from flexctl.control.laws import LawParts, Recipe, Signals, constant, law_function, law_key
 from flexctl.control.readings import Instrumentation, readings_at
 from flexctl.control.sampled_law import Inner
-from flexctl.control.sampled_model import predicted, rate_of
+from flexctl.control.sampled_model import (
+    CALLED,
+    Prediction,
+    rate_function,
+    step_function,
+    step_of,
+)
 from flexctl.control.sampled_observer import SampledObserver, torques_waiting
 from flexctl.control.sampled_readings import ReadingStates, ago, arrives, samples_ago
 from flexctl.control.saturation import integral_rates, limit_torque, round_to
 from flexctl.plant import Plant
-
-
-class Rate(Protocol):
-    """Rate [v; a] (2n, 1) of a state x (2n, 1) under torques tau (m, 1)."""
-
-    def __call__(self, x: ca.SX, tau: ca.SX) -> ca.SX:
-        """Return the rate."""
-        ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class Inside:
-    """Values inside a law, of its torques and of rates of its plant, put in as symbols.
-
-    With them a law is a composition of parts that each depend on the stiffness in a simple way,
-    whatever the whole does.
-    """
-
-    symbols: list[ca.SX] = field(default_factory=list)
-    values: list[ca.SX] = field(default_factory=list)
-
-    def put(self, value: ca.SX) -> ca.SX:
-        """Return a symbol in place of a value."""
-        self.values.append(value)
-        self.symbols.append(ca.SX.sym("inside", value.numel()))
-        return self.symbols[-1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,16 +125,15 @@ class ObservedStates:
                 rows[row] = ca.if_else(arrives(every, 0, sample), rows[row], late[row])
         return ca.vertcat(*rows) if rows else ca.SX(0, 1)
 
-    def ahead(
-        self, rate: Rate, x: ca.SX, torques: list[ca.SX], numbers: Mapping[str, ca.SX]
-    ) -> ca.SX:
-        """Predict [q^; v^] over a sample; `torques` (m, 1) are this sample's and those before."""
+    @property
+    def spans(self) -> list[tuple[Prediction, int]]:
+        """Predictions over the parts of a sample, and in which past sample their torque was asked.
+
+        Samples are counted back from the present one, 0.
+        """
         parts = self.observer.predictions
-        for k, prediction in enumerate(parts):
-            own = {name: numbers[f"{name}{k}"] for name in prediction.numbers}
-            last = self.waiting if k == 0 and len(parts) == 2 else self.waiting - (len(parts) - 1)
-            x = predicted(partial(rate, tau=torques[last]), prediction, own, x)
-        return x
+        first = [self.waiting] if len(parts) == 2 else []
+        return list(zip(parts, [*first, self.waiting - (len(parts) - 1)], strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,12 +237,11 @@ class _ObservedLaw:
     def write(self, plant: Plant, signals: Signals) -> ca.Function:
         """Write the law down."""
         states, n_z, n, x = self.states, self.inner.n_state, plant.n, signals.numbers
-        z, inside = ca.SX.sym("z", n_z + states.n_own + 2 * n), Inside()
-        put = inside.put if self.expanded else _as_it_is
-        plain = rate_of(plant)
+        z = ca.SX.sym("z", n_z + states.n_own + 2 * n)
         read, past, late, estimate = self._split(z[n_z:, 0])
         outer, y, after, sample = self._readings(plant, replace(signals, z=z), read)
-        expected = put(states.outputs(plant, estimate[:n], estimate[n:]))
+        outputs = states.outputs(plant, estimate[:n], estimate[n:])
+        expected = ca.SX.sym("expected", len(outputs.nz)) if self.expanded else outputs
         late, estimate = states.corrected(y, expected, late, estimate, states.gain(x["L"], sample))
         q, v = estimate[:n], estimate[n:]
         commanded, rate = self.inner.call(plant, signals, z[:n_z, 0], q, v)
@@ -277,17 +254,57 @@ class _ObservedLaw:
         n_i = self.inner.n_integral
         rates = ca.vertcat(summed[:n_i, 0], rate[n_i:, 0])
         following = ca.vertcat(
-            after,
-            *[acts, *past][: states.waiting],
-            states.shifted(plant, late, estimate, sample),
-            states.ahead(lambda x, tau: put(plain(x, tau)), estimate, [acts, *past], x),
+            after, *[acts, *past][: states.waiting], states.shifted(plant, late, estimate, sample)
         )
-        moved = (following - z[n_z:, 0]) / x["period"]
+        moved = (following - z[n_z : n_z + states.n_own, 0]) / x["period"]
         z_rate = ca.vertcat(self._law_rates(z[:n_z, 0], tau, limited, rates, x), moved)
+        added = [(tau, commanded), (expected, outputs)] if self.expanded else []
+        outer = replace(outer, z=ca.vertcat(z, *(symbol for symbol, _ in added)))
+        parts = acts, z_rate, estimate, ca.horzcat(acts, *past)
+        values = ca.vertcat(ca.SX(0, 1), *(value for _, value in added))
+        return self._predicting(plant, outer.inputs, [*parts, values], x)
+
+    def _predicting(
+        self,
+        plant: Plant,
+        inputs: list[ca.SX],
+        parts: list[ca.SX],
+        numbers: Mapping[str, ca.SX],
+    ) -> ca.Function:
+        """Make the law of its parts but for the prediction, whose steps are calls.
+
+        Parts are the torques (m, 1), the rates of the states before the estimate, the corrected
+        estimate (2n, 1), the torques (m, w) that act in the sample, and values of the last states.
+        """
+        fixed = [numbers["period"], ca.vertcat(ca.SX(0, 1), *plant.free_input)]
+        for k, one in enumerate(self.states.observer.predictions):
+            fixed += [numbers[f"{name}{k}"] for name in one.numbers]
+        results = [ca.densify(part) for part in (*parts, *fixed)]
+        corrected = ca.Function("corrected", inputs, results, CALLED)
+        size, first = 2 * plant.n, inputs[1].numel()
+        rate, step = rate_function(plant), step_function(plant)
+        stages = 2 * sum(prediction.count for prediction, _ in self.states.spans)
+        called = [ca.MX.sym(f"i{k}", *x.shape) for k, x in enumerate(inputs)]
         if self.expanded:
-            outer = replace(outer, z=ca.vertcat(z, tau, *inside.symbols))
-            z_rate = ca.vertcat(z_rate, commanded, *inside.values)
-        return law_function(outer.inputs, acts, z_rate)
+            called[1] = ca.MX.sym("z", first + size * stages)
+        z, start, rates = called[1], first - parts[4].numel() - size, list[ca.MX]()
+        given = [called[0], z[:first, 0], *called[2:]]
+        acts, z_rate, x, torques, values, period, free, *matrices = corrected.call(given)
+
+        def inside(x: ca.MX, tau: ca.MX) -> ca.MX:
+            rates.append(rate(x, tau, free))
+            end = first + size * len(rates)
+            return z[end - size : end, 0]
+
+        for k, (prediction, column) in enumerate(self.states.spans):
+            tau, own = torques[:, column], matrices[3 * k : 3 * k + 3]
+            for _ in range(prediction.count):
+                if self.expanded:
+                    x = step_of(partial(inside, tau=tau), x, *own)
+                else:
+                    x = step(x, tau, free, *own)
+        moved = (x - z[start : start + size, 0]) / period
+        return law_function(called, acts, ca.vertcat(z_rate, moved, values, *rates))
 
     def _split(self, z: ca.SX) -> tuple[ca.SX, list[ca.SX], ca.SX, ca.SX]:
         """States of the readings, torques (m, 1) that still act, late outputs, and the estimate."""
@@ -318,10 +335,6 @@ class _ObservedLaw:
         sizes, tracking = (n_i, self.inner.n_state - n_i), numbers.get("tracking", ca.SX(0, 1))
         integrated = integral_rates(z, tau, rates, limited, sizes, tracking)
         return ca.vertcat(integrated, rates[n_i:, 0])
-
-
-def _as_it_is(value: ca.SX) -> ca.SX:
-    return value
 
 
 def _states_read(

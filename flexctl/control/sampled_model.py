@@ -21,6 +21,7 @@ from flexctl.plant import LinearPlant, Plant
 # frequency differs by 30 % from that of the linear model, as at another pose
 _TURN = 2.0
 _MOST_STEPS = 64
+CALLED = {"jac_penalty": 0.0, "cse": True}  # differentiated by its Jacobian, not in directions
 
 
 def zero_order_hold_of(A: Array, B: Array, T: float) -> tuple[Array, Array]:
@@ -106,28 +107,37 @@ def make_prediction(A: Array, scaling: tuple[Array, Array], fastest: float, T: f
     return Prediction(count=count, A=A, first=S @ first @ inverse, second=S @ second @ inverse)
 
 
-def rate_of(plant: Plant) -> Callable[[ca.SX, ca.SX], ca.SX]:
-    """Return f: a state x = [q; v] (2n, 1) and torques tau (m, 1) -> [v; a]."""
-    n, forward = plant.n, plant.casadi_functions["forward_dynamics"]
+def rate_function(plant: Plant) -> ca.Function:
+    """Return the function (x, tau, free numbers of the plant) -> [v; a] (2n, 1), called whole.
 
-    def f(x: ca.SX, tau: ca.SX) -> ca.SX:
-        return ca.vertcat(x[n:], forward(x[:n], x[n:], tau, *plant.free_input))
-
-    return f
-
-
-def predicted(
-    f: Callable[[ca.SX], ca.SX], prediction: Prediction, numbers: dict[str, ca.SX], x: ca.SX
-) -> ca.SX:
-    """Predict a state x (2n, 1) whose rate is f(x).
-
-    `numbers` are the matrices of the prediction as symbols, or as constants.
+    Written out, many calls and their derivatives have millions of operations. It is differentiated
+    by x and tau alone.
     """
-    for _ in range(prediction.count):
-        rate = f(x)
-        ahead = x + numbers["first"] @ rate
-        x = ahead + numbers["second"] @ (f(ahead) - rate - numbers["A"] @ (ahead - x))
-    return x
+    n, free = plant.n, ca.vertcat(ca.SX(0, 1), *plant.free_input)
+    x, tau = ca.SX.sym("x", 2 * n), ca.SX.sym("tau", plant.m)
+    a = plant.casadi_functions["forward_dynamics"](x[:n], x[n:], tau, *plant.free_input)
+    options = {"is_diff_in": [True, True, False], **CALLED}
+    return ca.Function("rate", [x, tau, free], [ca.vertcat(x[n:], a)], options)
+
+
+def step_function(plant: Plant) -> ca.Function:
+    """Return the function (x, tau, free numbers, A, first, second) -> x (2n, 1) one step later.
+
+    The last are the numbers of a `Prediction`; it is differentiated by x and tau alone.
+    """
+    rate = rate_function(plant)
+    x, tau, free = (ca.MX.sym("i", rate.numel_in(k)) for k in range(3))
+    matrices = [ca.MX.sym(name, x.numel(), x.numel()) for name in ("A", "first", "second")]
+    later = step_of(lambda x: rate(x, tau, free), x, *matrices)
+    options = {"is_diff_in": [True, True, *[False] * 4], **CALLED}
+    return ca.Function("step", [x, tau, free, *matrices], [later], options)
+
+
+def step_of(f: Callable[[ca.MX], ca.MX], x: ca.MX, A: ca.MX, first: ca.MX, second: ca.MX) -> ca.MX:
+    """Return a state x (2n, 1) whose rate is f(x) one step of a `Prediction` later."""
+    rate = f(x)
+    ahead = x + first @ rate
+    return ahead + second @ (f(ahead) - rate - A @ (ahead - x))
 
 
 def fastest_mode(linear: LinearPlant) -> float:

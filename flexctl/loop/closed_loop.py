@@ -24,6 +24,7 @@ from flexctl.control import (
     integral_rates,
     is_prescribed,
     law_inputs,
+    law_slopes,
     limit_torque,
     round_to,
     share_law,
@@ -303,7 +304,7 @@ class ClosedLoop(Summary):
         Torques are limited, and rounded to the nearest of their steps; integration stops for joints
         whose torque is at its limit. The numbers are those of `law_numbers`.
         """
-        inputs = self._law_inputs()
+        inputs = self._law_inputs(written_out=False)
         tau, z_rate = self._limited(inputs)
         names = [*law_inputs(), "numbers"], ["tau", "z_rate"]
         return ca.Function("law", inputs, [tau, z_rate], *names, {"cse": True})
@@ -339,13 +340,13 @@ class ClosedLoop(Summary):
         """
 
         def make() -> ca.Function:
-            inputs = self._law_inputs()
-            state, n = ca.vertcat(inputs[5], inputs[6], inputs[1]), 2 * self.truth.n
-            parts = [ca.jacobian(part, state) for part in self._limited(inputs)]
-            blocks = [ca.densify(block) for J in parts for block in (J[:, :n], J[:, n:])]
+            inputs, n = self._law_inputs(written_out=False), 2 * self.truth.n
+            J, m = law_slopes(self.law, (5, 6, 1))(*inputs), self.truth.m
+            columns = slice(n), slice(n, None)
+            blocks = [part[:, of] for part in (J[:m, :], J[m:, :]) for of in columns]
             results = ["tau_by_x", "tau_by_z", "z_rate_by_x", "z_rate_by_z"]
             names = [*law_inputs(), "numbers"], results
-            return ca.Function("law_derivatives", inputs, blocks, *names, {"cse": True})
+            return ca.Function("law_derivatives", inputs, blocks, *names)
 
         return share_law(f"derivatives in the loop {self.law_key}", make)
 
@@ -407,13 +408,16 @@ class ClosedLoop(Summary):
         """State of the law (n_z,) at the start of a run with the truth at q, v (n,)."""
         return self.controller.initial_state(*self.measurement.read(q, v))
 
-    def _law_inputs(self) -> list[ca.SX]:
+    def _law_inputs(self, *, written_out: bool = True) -> list[Any]:
+        """Symbols of `law`: scalars, or those with which the parts of a law are called."""
+        called = not written_out and self.controller.function.is_a("MXFunction")
+        kind = ca.MX if called else ca.SX
         m, n, n_z = self.truth.m, self.truth.n, self.controller.n_state
         sizes = {"s": 1, "z": n_z, "q_d": m, "v_d": m, "a_d": m, "q": n, "v": n}
         sizes["numbers"] = len(self.law_numbers)
-        return [ca.SX.sym(name, size) for name, size in sizes.items()]
+        return [kind.sym(name, size) for name, size in sizes.items()]
 
-    def _limited(self, inputs: list[ca.SX]) -> tuple[ca.SX, ca.SX]:
+    def _limited(self, inputs: list[Any]) -> tuple[Any, Any]:
         *arguments, q, v, numbers = inputs
         seen, own = self.measurement.function(q, v), len(self.controller.numbers)
         last = [numbers[:own, 0]] if own else []

@@ -59,6 +59,8 @@ def n_bristles(loop: ClosedLoop) -> int:
 def names_of_run(loop: ClosedLoop, others: Sequence[str]) -> tuple[str, ...]:
     """Return the functions of a run by a method that needs some `others`."""
     bristles = ("bristles",) if n_bristles(loop) else ()
+    if loop.controller.sample_time is not None:  # torques are held: they have no slopes
+        others = [name for name in others if name != "law_jacobian"]
     return (*RUN, *others, *bristles, *(("sliding",) if sticking_rows(loop) else ()))
 
 
@@ -117,11 +119,12 @@ def compile_verdict(loop: ClosedLoop) -> None:
     """Compile what a verdict will evaluate, side by side, the longest functions first."""
     truth, law = loop.truth, loop.controller
     own = [] if law.external or law.plant.interpreted else ["law_jacobian", "law"]
+    ran = names_of_run(loop, (*own, "energies", "tip"))
     compile_ahead([
         _wanted(loop, "terms"),
         *(law.library(name) for name in own),
         *truth.libraries[::-1],
-        *(_wanted(loop, name) for name in (*own, "energies", "tip", *RUN)),
+        *(_wanted(loop, name) for name in ran),
     ])  # fmt: skip
 
 

@@ -10,9 +10,8 @@ from flexctl.control.lqr import modal_scaling
 from flexctl.control.sampled_model import (
     fastest_mode,
     make_prediction,
-    predicted,
-    rate_of,
     sampled_noise,
+    step_function,
     zero_order_hold_of,
 )
 from flexctl.errors import DesignError
@@ -62,12 +61,13 @@ def prediction_of(plant, joints, T):
 
 
 def step_of(plant, prediction):
-    x, tau = ca.SX.sym("x", 2 * plant.n), ca.SX.sym("tau", plant.m)
-    numbers = {name: ca.SX(M) for name, M in prediction.numbers.items()}
-    rate = rate_of(plant)
-    after = predicted(lambda x: rate(x, tau), prediction, numbers, x)
-    J = ca.jacobian(after, ca.vertcat(x, tau))
-    return ca.Function("step", [x, tau], [ca.densify(after), ca.densify(J)])
+    step, size = step_function(plant), 2 * plant.n
+    known = ca.MX.sym("known", size + plant.m)
+    x, tau = known[:size, 0], known[size:, 0]
+    for _ in range(prediction.count):
+        x = step(x, tau, plant.numbers, *prediction.numbers.values())
+    later = ca.Function("later", [known], [x, ca.jacobian(x, known)])
+    return lambda x, tau: later(np.concatenate([x, tau]))
 
 
 @pytest.mark.parametrize("T", [1e-3, 0.05])  # one step, and several

@@ -15,6 +15,7 @@ from flexctl.robustness.lft.mu_bounds import MuBounds, find_mu_bounds
 from flexctl.robustness.lft.one_error import first_crossing, first_crossings
 from flexctl.robustness.lft.real_crossings import (
     find_real_crossings,
+    is_small,
     search_ends,
     stable_interval,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "frequency_response",
     "in_main_channels",
     "in_series",
+    "is_small",
     "search_ends",
     "stable_interval",
 ]

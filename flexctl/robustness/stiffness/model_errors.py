@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from flexctl.checks import Array
-from flexctl.control import Recipe
+from flexctl.control import Recipe, graph_symbols, law_slopes
 from flexctl.errors import InputError
 from flexctl.loop import (
     ClosedLoop,
@@ -217,11 +217,10 @@ def _jacobian_of(law: ca.Function) -> Evaluator:
 
     Numbers where they are an input of the law.
     """
-    inputs = [ca.SX.sym(f"i{k}", law.numel_in(k)) for k in range(law.n_in())]
+    inputs = graph_symbols(law)
     s, z, q_d, v_d, a_d, q, v, *numbers = inputs
-    J = ca.jacobian(ca.vertcat(*law(*inputs)), ca.vertcat(q, v, z))
-    rates = ca.vertcat(v_d, a_d, v)
-    J = ca.densify(ca.substitute(J, rates, ca.SX.zeros(rates.numel())))
+    still = [ca.DM.zeros(x.numel()) for x in (v_d, a_d, v)]
+    J = law_slopes(law, (5, 6, 1))(s, z, q_d, still[0], still[1], q, still[2], *numbers)
     return Evaluator(ca.Function("J", [s, z, q_d, q, *numbers], [J]), matrix=True)
 
 

@@ -31,6 +31,7 @@ from flexctl.robustness.lft import (
     UncertainLoop,
     axis_tolerance,
     eigenvalue_sensitivities,
+    is_small,
     search_ends,
     stable_interval,
 )
@@ -167,12 +168,15 @@ class PoseLoop:
 
     @cached_property
     def moves(self) -> bool:
-        """Whether `family` is used: an error moves the equilibrium, or the law repeats in cycles.
+        """Whether `family` is used: where an error moves the equilibrium, or enters often.
 
-        Over a cycle the loop depends on the error by so high a power that it is rather followed.
+        Over a cycle, or where an observer predicts a sample in many steps, the loop depends on the
+        error by so high a power that it is rather followed.
         """
-        cycles = self.closed.controller.cycle > 1
-        return self.family is not None and (cycles or self.family.moves())
+        if self.family is None:
+            return False
+        often = self.closed.controller.cycle > 1 or not is_small(self.loop)
+        return often or self.family.moves()
 
     @property
     def abscissa(self) -> float:
