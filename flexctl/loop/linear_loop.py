@@ -116,15 +116,25 @@ class LinearLoop(Summary):
         n, own, T = len(self.F), np.eye(len(self.F)), periods[:, None, None]
         if not self.F.any() or (self.sampled and (periods == self.sample_time).all()):
             return own + T * self.F, T * own
+        within, F, scale = self._law_between_samples
+        Phi, Gamma = _held_integrals(F, periods)
+        moved = Gamma @ scale
+        return Phi.reshape(-1, n, n) + moved @ np.where(within, 0.0, self.F), moved
+
+    @cached_property
+    def _law_between_samples(self) -> tuple[Array, Array, Array]:
+        """Entries within parts, F of z' = F z + `scale` (...) of the parts, and `scale`.
+
+        Of a sampled law those of which it is the exact discretisation; all (n_z, n_z).
+        """
+        n, own = len(self.F), np.eye(len(self.F))
         within = np.ones((n, n), bool) if self.parts is None else self.parts[:, None] == self.parts
         F, scale = np.where(within, self.F, 0.0), own
         if self.sample_time is not None:
             F = np.real(scipy.linalg.logm(own + self.sample_time * F)) / self.sample_time
             scale = np.linalg.solve(_held_integrals(F, np.array([self.sample_time]))[1][0], own)
             scale = self.sample_time * scale
-        Phi, Gamma = _held_integrals(F, periods)
-        moved = Gamma @ scale
-        return Phi.reshape(-1, n, n) + moved @ np.where(within, 0.0, self.F), moved
+        return within, F, scale
 
     @cached_property
     def A(self) -> Array:
