@@ -240,9 +240,7 @@ class Signals:
         )
 
 
-def law_function(
-    inputs: Sequence[ca.SX | ca.MX], tau: ca.SX | ca.MX, z_rate: ca.SX | ca.MX
-) -> ca.Function:
+def law_function(inputs: Sequence[Any], tau: Any, z_rate: Any) -> ca.Function:
     """Build a law, see `Controller.law`, from its torques (m, 1) and dz/dt (n_z, 1)."""
     names, outputs = [*law_inputs(), "numbers"], [ca.densify(tau), ca.densify(z_rate)]
     results = ["tau", "z_rate"]
@@ -259,7 +257,7 @@ def input_symbols(law: ca.Function) -> list[ca.SX]:
     return [ca.SX.sym(f"i{k}", law.numel_in(k)) for k in range(law.n_in())]
 
 
-def graph_symbols(law: ca.Function) -> list[ca.SX | ca.MX]:
+def graph_symbols(law: ca.Function) -> list[Any]:
     """Fresh symbols for all inputs of a law, with which its parts are called, not written out.
 
     Scalars of a law that is written in scalars alone, else matrices: see `step_function`.

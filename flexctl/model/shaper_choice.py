@@ -1,6 +1,7 @@
 """Schema of reference.shaper in designs/*.toml: impulses with which a motion is convolved."""
 
 import re
+from math import inf
 from typing import Annotated, Any, Literal
 
 from annotated_types import Lt, MaxLen, MinLen
@@ -12,11 +13,13 @@ _MODE = re.compile(r"(mode|loop)([1-9][0-9]*)")
 
 
 def _frequencies(value: object) -> object:
-    """Refuse entries that are neither a frequency nor the name of a mode."""
+    """Refuse entries that are neither a frequency above zero nor the name of a mode."""
     values: Any = (value,) if isinstance(value, str) else as_array(value)
-    for entry in values:
-        if isinstance(entry, str) and not _MODE.fullmatch(entry):
-            expected = 'a frequency [rad/s], or "mode1", "loop1", "mode2", ...'
+    for entry in values if isinstance(values, tuple | list) else ():
+        numeric = isinstance(entry, int | float) and not isinstance(entry, bool)
+        above = numeric and 0 < float(entry) < inf
+        if not above and not (isinstance(entry, str) and _MODE.fullmatch(entry)):
+            expected = 'a frequency above 0 [rad/s], or "mode1", "loop1", "mode2", ...'
             raise RefusalError("", expected=expected, got=entry)
     return values
 

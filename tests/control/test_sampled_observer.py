@@ -156,6 +156,39 @@ def test_a_given_gain_takes_the_place_of_the_filters(make):
         observed(make, arm, [ENCODER, GAUGE], observer={"gain": own.observer.gain.tolist()})
 
 
+@pytest.mark.parametrize("delay", [0.0, 3e-3])
+def test_a_prediction_in_many_steps_is_called_and_not_written_out(make, delay):
+    # written out, its slopes have millions of operations
+    controller = observed(
+        make, make["two-link"]((0.0, -9.81, 0.0)), [ENCODER, GAUGE], T=0.02, loop={"delay": delay}
+    )
+    counts = [one.count for one in controller.observer.predictions]
+    law, slopes = controller.function, controller.law_jacobian
+    given = [np.full(law.numel_in(k), 0.1) for k in range(law.n_in() - 1)] + [controller.numbers]
+    written = law.expand()
+
+    assert sum(counts) >= 4
+    assert written.n_instructions() > 100 * law.n_instructions()
+    for whole, part in zip(law(*given), written(*given), strict=True):
+        np.testing.assert_allclose(np.array(whole), np.array(part), rtol=1e-12)
+    found = [np.array(part) for part in slopes(*given)]
+    step, n = 1e-6, 2 * len(controller.measured)
+    column = np.zeros(n)
+    column[0] = step
+    near = [
+        np.vstack(
+            [
+                np.array(part)
+                for part in written(*given[:5], given[5] + sign * column[: n // 2], *given[6:])
+            ]
+        )
+        for sign in (1, -1)
+    ]
+    slope = (near[0] - near[1]) / (2 * step)
+    own = np.vstack([found[0][:, :1], found[2][:, :1]])
+    np.testing.assert_allclose(own, slope, atol=1e-6 * np.abs(slope).max())
+
+
 def test_records_check_themselves(make):
     readings = observed(make, make["single"](), [ENCODER, GAUGE]).observer.readings
     with pytest.raises(InputError, match="C"):

@@ -34,7 +34,7 @@ def neglected_words(record: LoopResponses) -> str:
     if all(one.proven for one in judged):
         worst = max(judged, key=lambda one: one.peak)
         return (
-            "Modes that the design neglects do not destabilise it, whatever their phase: "
+            "What the design's model leaves out does not destabilise it, whatever its phase: "
             f"sigma_max(T) |error| is at most {worst.peak:.3g} {_where(record, worst.frequency)}."
         )
     unproven = [one for one in judged if not one.proven]
@@ -46,7 +46,7 @@ def neglected_words(record: LoopResponses) -> str:
         why = "the loop gains have different numbers of unstable poles, or its own loop is unstable"
     exact = "stable" if all(one.stable for one in judged) else "not stable"
     return (
-        f"Robustness to the modes that the design neglects is not proven by their size ({why}); "
+        f"Robustness to what the design's model leaves out is not proven by its size ({why}); "
         f"by its eigenvalues the loop on the truth is {exact}."
     )
 

@@ -77,6 +77,21 @@ def test_the_margin_is_where_a_multiplier_leaves_the_circle(make):
     assert largest(0.999 * found) < 1 < largest(1.001 * found)
 
 
+def test_an_observer_that_predicts_in_many_steps_is_followed_to_the_same_margin(make, monkeypatch):
+    # where the exact problem is too large; here it is not, and gives the reference
+    loop = closed(make, "decoupling", T, order=1)
+    exact = loop_at(loop, np.array([0.5]), 0.0)
+    monkeypatch.setattr("flexctl.robustness.lft.real_crossings.MOST_UNKNOWNS", 0)
+    followed = loop_at(loop, np.array([0.5]), 0.0)
+
+    assert followed.moves
+    end, proven = followed.end(1)
+    assert not proven
+    monkeypatch.undo()
+    assert not exact.moves
+    assert end == pytest.approx(exact.end(1)[0], rel=1e-3)
+
+
 @pytest.mark.parametrize("period", [T, 0.0])
 def test_an_observer_of_a_springs_torque_is_followed_under_gravity(make, period):
     # a torque that another stiffness does not explain moves the estimate, though integrals hold
