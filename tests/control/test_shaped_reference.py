@@ -196,9 +196,13 @@ def test_a_wrapped_controller_follows_the_shaped_reference_of_a_design(make):
     ("shaper", "message"),
     [
         ({"kind": "ZZ"}, r"reference\.shaper\.kind"),
-        ({"kind": "ZV", "frequency": "mod1"}, r'a frequency \[rad/s\], or "mode1"'),
+        ({"kind": "ZV", "frequency": "mod1"}, r'a frequency above 0 \[rad/s\], or "mode1"'),
         ({"kind": "ZV", "frequency": [1.0, 2.0, 3.0, 4.0, 5.0]}, r"at most 4 entries"),
-        ({"kind": "ZV", "frequency": -3.0}, r"more than 0"),
+        (
+            {"kind": "ZV", "frequency": -3.0},
+            r"shaper\.frequency: expected a frequency above 0 .* got -3",
+        ),
+        ({"kind": "ZV", "frequency": [2.0, 0.0]}, r"shaper\.frequency: expected a .* got 0\.0$"),
         ({"kind": "ZV", "tolerance": 0.1}, r"tolerance: expected no such key"),
         ({"kind": "ZV", "damping_ratio": 0.1}, r"damping_ratio: expected no such key"),
         ({"kind": "ZV", "frequency": 3.0, "damping_ratio": [0.1, 0.2]}, r"one number, or 1"),

@@ -117,7 +117,7 @@ def test_neglected_modes_of_an_arm_are_judged_beside_its_eigenvalues():
     assert found.peak > 1  # it has no damping
     assert not found.proven
     words = explain(frequency_response(loop, [1.0]))
-    assert "not proven by their size" in words
+    assert "not proven by its size" in words
     answer = to_json(frequency_response(loop, [1.0]))["neglected"][0]
     assert answer["proven"] is False
     assert answer["t"] is None
