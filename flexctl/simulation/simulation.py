@@ -229,6 +229,15 @@ def _begin_at(loop: ClosedLoop, start: tuple[Array, ...], rest: Start) -> Start:
 
 def _integrate(given: InitialValueProblem, name: str, step: float | None) -> Run | RunFailure:
     """Run the integrator of this name, or for ``auto`` the best one for the loop."""
+    stretches, most = count_stretches(given.events), given.tolerance.max_steps
+    if step is None and stretches > most:  # so it is known before minutes have passed
+        return RunFailure(
+            time=0.0,
+            why=f"its {stretches} samples and other events exceed the limit of {most} steps",
+            numerical=True,
+            exhausted=True,
+            remedy="that says nothing of the loop: ask for a shorter run or a longer sample_time",
+        )
     if name == AUTO:
         return _integrate_well(given)
     loop, method = given.loop, INTEGRATORS[name]

@@ -544,6 +544,23 @@ def test_steps_that_are_used_up_say_nothing_of_the_loop(easy_loop, name):
     assert failed.value.exhausted
 
 
+@pytest.mark.parametrize("name", ["auto", "explicit", "esdirk", "bdf"])
+def test_more_samples_than_steps_are_refused_before_the_run(make, name):
+    link = {"dh": {"a": 1.0}, "length": 1.0, "mass_per_length": 0.4, "EI": {"y": 60.0}}
+    arm = make["arm"]([{"joint": "revolute", "joint_inertia": 0.1, **link}])
+    gains = {"Gp": [50.0], "Gv": [10.0], "Gi": [0.0], "derivative_filter": [200.0]}
+    loop = {"sample_time": 1e-3, "duration": 2.0}
+    design = make["design"]([0.0], [1.5], "pid", gains=gains, loop=loop)
+    most = replace(Tolerance(), max_steps=1999)
+    with pytest.raises(RunError) as failed:
+        simulate(make["close"](arm, design, order=3), integrator=name, tolerance=most)
+
+    assert failed.value.exhausted
+    assert failed.value.time == 0.0
+    assert failed.value.why == "its 2000 samples and other events exceed the limit of 1999 steps"
+    assert "ask for a shorter run or a longer sample_time" in str(failed.value)
+
+
 def test_a_loop_that_leaves_the_theory_is_not_out_of_steps(soft_arm):
     with pytest.raises(RunError, match="beyond the range of the beam theory") as failed:
         simulate(soft_arm, tolerance=Tolerance.of(1e-7))
