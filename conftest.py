@@ -1,6 +1,7 @@
 """What every test needs: figures without a screen, small matrices without threads."""
 
 import os
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from functools import cache
 
@@ -15,6 +16,7 @@ from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_loop
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
+from flexctl.plant import library_cache
 from flexctl.simulation.simulation import simulate
 from tests import arms, designs, loops
 
@@ -40,10 +42,16 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory):
-    """Compile into a folder of this session unless the caller names one: the user's is not met."""
+    """Compile into a folder of this session unless the caller names one: the user's is not met.
+
+    Processes of the session share it.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
     with pytest.MonkeyPatch.context() as patch:
         if "FLEXCTL_CACHE" not in os.environ:
-            patch.setenv("FLEXCTL_CACHE", str(tmp_path_factory.mktemp("cache")))
+            patch.setenv("FLEXCTL_CACHE", str(folder / "cache"))
         patch.delenv("FLEXCTL_CC", raising=False)
         yield
 
@@ -54,6 +62,22 @@ def no_compiler():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FLEXCTL_CC", "none")
         yield
+
+
+@pytest.fixture
+def nothing_compiled():
+    """A context in which a library that is not in the cache fails the test."""
+
+    def compiled(*_):
+        raise AssertionError("a library was compiled")
+
+    @contextmanager
+    def forbidden():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(library_cache, "compile_source", compiled)
+            yield
+
+    return forbidden
 
 
 @pytest.fixture(scope="session")

@@ -280,7 +280,8 @@ class _ObservedLaw:
         for k, one in enumerate(self.states.observer.predictions):
             fixed += [numbers[f"{name}{k}"] for name in one.numbers]
         results = [ca.densify(part) for part in (*parts, *fixed)]
-        corrected = ca.Function("corrected", inputs, results, CALLED)
+        moving = [False, *[True] * 6, False][: len(inputs)]  # nothing has slopes by time or numbers
+        corrected = ca.Function("corrected", inputs, results, {"is_diff_in": moving, **CALLED})
         size, first = 2 * plant.n, inputs[1].numel()
         rate, step = rate_function(plant), step_function(plant)
         stages = 2 * sum(prediction.count for prediction, _ in self.states.spans)

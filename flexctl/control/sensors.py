@@ -56,17 +56,18 @@ def assemble_instruments(
         "joint_encoder": list(range(m)),
         "strain_gauge": list(range(plant.rigid, n)),
     }
-    densities = {kind: getattr(noise, kind) for kind in rows if kind != "strain_gauge"}
-    intensities = {
-        kind: np.diag(np.broadcast_to(np.square(density), (m,)))
-        for kind, density in densities.items()
-    }
-    intensities["strain_gauge"] = _gauge_noise(plant, noise.strain_gauge, joints, gauges)
+
+    def intensity(kind: str) -> Array:
+        density = getattr(noise, kind)
+        if kind == "strain_gauge":
+            return _gauge_noise(plant, density, joints, gauges)
+        return np.diag(np.broadcast_to(np.square(density), (m,)))
+
     states = (*plant.coordinates, *plant.coordinates)
     return Instruments(
         names=tuple(f"{kind} of {states[row]}" for kind in kinds for row in rows[kind]),
         C=np.eye(2 * n)[[row for kind in kinds for row in rows[kind]]],
-        V=np.asarray(scipy.linalg.block_diag(*(intensities[kind] for kind in kinds))),
+        V=np.asarray(scipy.linalg.block_diag(*map(intensity, kinds))),
     )
 
 

@@ -123,9 +123,10 @@ class LinearLoop(Summary):
 
     @cached_property
     def _law_between_samples(self) -> tuple[Array, Array, Array]:
-        """Entries within parts, F of z' = F z + `scale` (...) of the parts, and `scale`.
+        """The continuous law z' = F z + S u, of whose inputs u are what the parts of it receive.
 
-        Of a sampled law those of which it is the exact discretisation; all (n_z, n_z).
+        Of a sampled law the one that it discretises exactly. Returns, all (n_z, n_z), which entries
+        lie within one part, F, and S.
         """
         n, own = len(self.F), np.eye(len(self.F))
         within = np.ones((n, n), bool) if self.parts is None else self.parts[:, None] == self.parts

@@ -68,19 +68,18 @@ def test_the_backend_is_named(pair):
 
 
 @needs_compiler
-def test_a_second_plant_of_the_same_arm_hits_the_cache(pair, arm, state):
+def test_a_second_plant_of_the_same_arm_hits_the_cache(pair, arm, state, nothing_compiled):
     q, v, tau = state["q"], state["v"], np.zeros(3)
     for name in ("mass_matrix", "tip_jacobian"):
         getattr(pair[0], name)(q)
     pair[0].forward_dynamics(q, v, tau)
-    before = {path: path.stat().st_mtime_ns for path in cache_folder().iterdir()}
     again = assemble_plant(arm, BasisChoice(order=1))
-    for name in ("mass_matrix", "tip_jacobian"):
-        getattr(again, name)(q)
-    again.forward_dynamics(q, v, tau)
+    with nothing_compiled():
+        for name in ("mass_matrix", "tip_jacobian"):
+            getattr(again, name)(q)
+        again.forward_dynamics(q, v, tau)
 
     assert Path(os.environ["FLEXCTL_CACHE"]) == cache_folder()
-    assert before == {path: path.stat().st_mtime_ns for path in cache_folder().iterdir()}
 
 
 @needs_compiler

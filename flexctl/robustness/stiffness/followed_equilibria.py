@@ -47,6 +47,9 @@ _LONGEST = 0.5  # longest step, in units of 1 + |error|
 _LOCATED = 1e-7  # accuracy of an end, relative to the error or to 0.01
 _INWARD = 0.02  # of the bracket's width, by which the secant's point is moved inwards
 _TURNED = 0.15  # largest relative change of an eigenvalue in a step
+_AIM = 0.8  # of the largest change, that of the next step
+_ENDED = 2.0  # of it, that stands for a step in which the equilibrium ends
+_SHORTER, _LONGER = 0.1, 2.5  # least and largest factor of a step
 _SLOW = 1e-2  # of the median size of eigenvalues: slower ones may change as much as these
 _DAMPED = 0.02  # largest change of a damping ratio in a step
 _NEGLIGIBLE = 1e-5  # error: where an undamped mode grows below it, the margin is 0
@@ -269,15 +272,17 @@ class ErrorFamily:
             ahead = here.error + sign * step
             ahead = min(ahead, limit) if sign > 0 else max(ahead, limit)
             there = self.at(ahead, here, before)
-            if there is not None and self._lost_at(there) and _moderate(here, there):
-                return self._located(before, here, there)
-            if there is None or not _moderate(here, there):
-                if step <= _resolution(here.error):
-                    return self._lost(here, there)
-                step = max(step / 2, _resolution(here.error))
-                continue
-            before, here = here, there
-            step = min(1.6 * step, _LONGEST * (1 + abs(here.error)))
+            change = _ENDED if there is None else _change(here, there)
+            step = min(step, abs(ahead - here.error))
+            step *= float(np.clip(_AIM / change, _SHORTER, _LONGER))
+            if there is not None and change <= 1:
+                if self._lost_at(there):
+                    return self._located(before, here, there)
+                before, here = here, there
+                step = min(step, _LONGEST * (1 + abs(here.error)))
+            elif abs(ahead - here.error) <= _resolution(here.error):
+                return self._lost(here, there)
+            step = max(step, _resolution(here.error))
         return None
 
     def _located(self, before: Followed | None, here: Followed, there: Followed) -> StabilityLimit:
@@ -345,17 +350,18 @@ def _between(here: Followed, there: Followed, allowed: float) -> float:
     return middle + away
 
 
-def _moderate(here: Followed, there: Followed) -> bool:
-    """Whether eigenvalues move too little in a step to cross the axis and return."""
+def _change(here: Followed, there: Followed) -> float:
+    """How far eigenvalues move in a step, relative to what cannot cross the axis and return."""
     gap = np.abs(here.compared[:, None] - there.compared)
     rows, columns = scipy.optimize.linear_sum_assignment(gap)
     first, last = here.compared[rows], there.compared[columns]
     size = np.maximum(np.abs(first), np.abs(last)) if here.period is None else np.ones(len(first))
+    size = np.maximum(size, np.finfo(float).tiny)
     slow = _SLOW * np.median(size)
-    turned = np.abs(last - first) <= _TURNED * np.maximum(size, slow)
+    turned = np.abs(last - first) / (_TURNED * np.maximum(size, slow))
     depth = here.depth[rows]
-    less = np.abs(there.depth[columns] - depth) <= np.maximum(_DAMPED, 0.5 * np.abs(depth))
-    return bool((turned & (less | (size < slow))).all())
+    less = np.abs(there.depth[columns] - depth) / np.maximum(_DAMPED, 0.5 * np.abs(depth))
+    return float(np.maximum(turned, np.where(size < slow, 0.0, less)).max(initial=_AIM / _LONGER))
 
 
 def _reach(family: ErrorFamily, here: Followed, error: float) -> Followed | None:
