@@ -33,6 +33,7 @@ def minimise(
     lower: Array | None = None,
     upper: Array | None = None,
     scale: Array | None = None,
+    unit: float | None = 1.0,
     tolerance: float = 1e-6,
     evaluations: int = 5000,
     target: float = -np.inf,
@@ -60,9 +61,11 @@ def minimise(
         Bounds (n,), infinite where there is none. They hold at every evaluation.
     scale
         Size of each variable (n,), > 0; default 1. Radii and stationarity are in x / scale.
+    unit
+        Size of the objective, > 0; None for its size at x0. Stationarity is in objective / unit.
     tolerance
         The point is stationary where the smallest combination of gradients is shorter than this,
-        times 1 + |objective|.
+        times 1 + |objective| / unit.
     evaluations
         At most.
     target
@@ -103,6 +106,7 @@ def minimise(
         functions,
         size,
         (low / size, high / size),
+        unit=unit,
         most=evaluations,
         target=target,
         clearance=clearance,
@@ -307,7 +311,7 @@ class _Search:
             stationarity=measured.norm,
             radius=radius,
             weights=measured.weights,
-            multipliers=measured.multipliers,
+            multipliers=measured.multipliers * (1.0 if measured.of_violation else best.unit),
             evaluations=self.run.count,
             status=self.run.status,
             history=tuple(self.run.history),

@@ -24,6 +24,7 @@ class Point:
     z: Array
     given: Pieces  # as the user's functions return them, perhaps without gradients
     scale: Array
+    unit: float  # of the objective
     clearance: float
 
     @cached_property
@@ -38,11 +39,11 @@ class Point:
 
     @cached_property
     def pieces(self) -> Pieces:
-        """The same in scaled variables, constraints with clearance."""
+        """The same in scaled variables, the objective in its unit, constraints with clearance."""
         found = self.differentiated
         return Pieces(
-            values=found.values,
-            gradients=found.gradients * self.scale,
+            values=found.values / self.unit,
+            gradients=found.gradients * (self.scale / self.unit),
             constraints=found.constraints + self.clearance,
             constraint_gradients=found.constraint_gradients * self.scale,
         )
@@ -78,7 +79,7 @@ class Point:
         if not self.finite:
             return np.inf
         worst = float(self.given.constraints.max(initial=-np.inf)) + self.clearance
-        return self.given.objective + (penalty * worst if worst > 0 else 0.0)
+        return self.given.objective / self.unit + (penalty * worst if worst > 0 else 0.0)
 
     def slope(self, penalty: float) -> Array:
         """Gradient (n,) of the merit; NaN where it has none."""
@@ -118,13 +119,14 @@ class Evaluations:
         scale: Array,
         box: tuple[Array, Array],
         *,
+        unit: float | None,
         most: int,
         target: float,
         clearance: float,
         callback: Callable[[Progress], bool | None] | None,
     ) -> None:
         """Nothing is evaluated yet; `box` is in scaled variables."""
-        self.functions, self.scale, self.box = functions, scale, box
+        self.functions, self.scale, self.box, self.unit = functions, scale, box, unit
         self.most, self.target, self.clearance = most, target, clearance
         self.callback = callback
         self.count = 0
@@ -141,7 +143,12 @@ class Evaluations:
         z = np.clip(z, *self.box)
         given = self.functions(self.scale * z)
         self.count += 1
-        point = Point(z=z, given=given, scale=self.scale, clearance=self.clearance)
+        if self.unit is None:
+            first = abs(given.objective)
+            self.unit = first if 0 < first < np.inf else 1.0
+        point = Point(
+            z=z, given=given, scale=self.scale, unit=self.unit, clearance=self.clearance
+        )
         if point.finite:
             self.memory.append(point)
             del self.memory[: -(6 * len(z) + 20)]

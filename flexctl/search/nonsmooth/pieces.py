@@ -106,8 +106,8 @@ class Minimum:
     stationarity
         Norm of the smallest element of the convex hull of the objective's gradients within `radius`
         of x, plus any non-negative combination of gradients of active constraints and bounds
-        (the residual of the Karush-Kuhn-Tucker conditions): change of the objective per unit of
-        scaled variable. Where constraints are violated, the same of the violation.
+        (the residual of the Karush-Kuhn-Tucker conditions): change of the objective, in its unit,
+        per unit of scaled variable. Where constraints are violated, the same of the violation.
     radius
         In which the gradients were gathered, in scaled variables.
     weights, multipliers

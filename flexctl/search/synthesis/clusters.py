@@ -64,7 +64,7 @@ def _joined(w: ComplexArray, close: Array) -> tuple[Cluster, ...]:
     for label in range(count):
         members = w[labels == label]
         center = complex(members.mean())
-        if abs(center.imag) <= 1e-9 * (1 + np.abs(members).max()):
+        if abs(center.imag) <= 1e-9 * np.abs(members).max():
             clusters.append(Cluster(center=complex(center.real), size=len(members)))
         elif center.imag > 0:
             clusters.append(Cluster(center=center, size=len(members)))

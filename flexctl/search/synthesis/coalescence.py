@@ -10,6 +10,7 @@ from flexctl.checks import Array
 from flexctl.search.nonsmooth import Minimum, Pieces, minimise
 from flexctl.search.synthesis.clusters import Cluster, measure_clusters, partitions
 from flexctl.search.synthesis.interconnection import Interconnection
+from flexctl.search.synthesis.starts import typical_rate
 from flexctl.search.synthesis.structures import ControllerStructure
 
 _MOST = 8  # ways to group the eigenvalues
@@ -60,6 +61,7 @@ def coalesce(
                     lower=structure.lower,
                     upper=structure.upper,
                     scale=scale,
+                    unit=typical_rate(loop.A, loop.sampled),
                     tolerance=1e-9,
                     clearance=0.0,
                     evaluations=_EVALUATIONS,

@@ -38,6 +38,7 @@ Norm = Literal["hinf", "h2", "abscissa"]
 _BRIEF, _LONG = 250, 1200  # evaluations from each start, and from the best
 _CHEAP = 1500  # of the H2 norm, a tenth as long as those of the largest peak
 _MOST_STARTS = 200  # from which a stable loop is sought
+_RESIZED, _OTHER_SIZE, _SMALL = 4, 5.0, 1e-3  # descents, where sizes are off by that; the least
 _FINAL = 2  # starts from which the search goes on to the end
 _FAR = 2.0  # of the best: what is worse by more is left there
 _DEPTHS = (1.0, 0.3, 0.1)  # of edges below the largest eigenvalue, relative to it
@@ -155,7 +156,7 @@ class NormSearch:
         found = [best] if stopped else []
         for one in promising:
             if not stopped:
-                found.append(self._descend(one.x, _LONG, seed, told, certify=True))
+                found.append(self._finish(one.x, seed, told))
         best = min(found, key=_merit)
         if self.kind == "abscissa" and not stopped and best.status != "target":
             self._coalesce(found, seed, told)
@@ -290,6 +291,29 @@ class NormSearch:
         if values[best] < search.edge:
             yield points[best]
 
+    def _finish(
+        self, x: Array, seed: int, callback: Callable[[Progress], bool | None]
+    ) -> Minimum:
+        """Descend to the end; on from there where free numbers have become of another size.
+
+        What is stationary is measured in their size and in that of the norm.
+        """
+        found = self._descend(x, _LONG, seed, callback, certify=True)
+        used = self._sizes(x)
+        for _ in range(_RESIZED):
+            sizes = np.maximum(np.abs(found.x), _SMALL * self._sizes(np.zeros_like(x)))
+            ratio = np.maximum(sizes / used, used / sizes).max()
+            if self.kind == "abscissa" or found.status != "stationary" or ratio < _OTHER_SIZE:
+                break
+            again = self._descend(found.x, _BRIEF, seed, callback, certify=True, scale=sizes)
+            found, used = min(again, found, key=_merit), sizes
+        return found
+
+    def _sizes(self, x: Array) -> Array:
+        """Sizes of the free numbers (n,) in a search from x (n,)."""
+        size = variable_sizes(self.loop, self.structure)
+        return size if self.kind == "abscissa" else np.maximum(size, np.abs(x))
+
     def _descend(
         self,
         x: Array,
@@ -299,14 +323,15 @@ class NormSearch:
         *,
         certify: bool,
         functions: Functions | None = None,
+        scale: Array | None = None,
     ) -> Minimum:
-        size = variable_sizes(self.loop, self.structure)
         found = minimise(
             functions or self.functions,
             x,
             lower=self.structure.lower,
             upper=self.structure.upper,
-            scale=size if self.kind == "abscissa" else np.maximum(size, np.abs(x)),
+            scale=self._sizes(x) if scale is None else scale,
+            unit=self.rate if self.kind == "abscissa" else None,
             evaluations=evaluations,
             target=self.fastest if self.kind == "abscissa" else -np.inf,
             certify=certify,

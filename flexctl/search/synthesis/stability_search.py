@@ -86,6 +86,7 @@ class StabilitySearch:
             lower=self.structure.lower,
             upper=self.structure.upper,
             scale=self.scale,
+            unit=self.rate,
             target=target,
             evaluations=_BRIEF,
             certify=False,
@@ -98,7 +99,7 @@ def variable_sizes(loop: Interconnection, structure: ControllerStructure) -> Arr
     """Size of each free number (n,) at which it moves eigenvalues by their own size."""
     entries = np.abs(structure.directions) / np.maximum(typical_gain(loop), 1e-300)
     largest = entries.reshape(len(structure.names), -1).max(axis=1)
-    return 1 / np.maximum(largest, 1e-12)
+    return 1 / np.maximum(largest, 1e-300)
 
 
 def random_starts(

@@ -257,6 +257,53 @@ def test_no_better_gain_is_near(norm):
                 assert control.norm(loop, kind) >= found.norm * (1 - 1e-6)
 
 
+def masses_and_a_spring(rate=1.0, size=1.0):
+    """Position and rate of the first of two masses measured; in other units of time and of z."""
+    A = np.array([[0, 0, 1, 0], [0, 0, 0, 1], [-1, 1, 0, 0], [1, -1, 0, 0]], dtype=float)
+    B = np.array([[0, 0, 0], [0, 0, 0], [1, 0, 1], [0, 1, 0]], dtype=float)
+    C = np.array([[0, size, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0]])
+    D = np.zeros((4, 3))
+    D[1, 2] = size
+    return control.ss(rate * A, rate * B, C, D)
+
+
+@pytest.mark.parametrize("size", [1e-8, 1.0, 1e6])
+def test_units_of_the_outputs_change_no_controller(size):
+    found = flexctl.synthesise(masses_and_a_spring(size=size), 0, "h2", nmeas=2, ncon=1, starts=2)
+
+    # the minimum by a simplex method and own Lyapunov equations
+    assert found.norm / size == pytest.approx(2.270128105203462, rel=1e-9)
+    assert found.gain == pytest.approx(np.array([[-0.6070073, -1.71782714]]), rel=1e-4)
+    assert found.status == "stationary"
+
+
+def test_units_of_the_outputs_change_no_h_infinity_norm():
+    plant = masses_and_a_spring(size=1e-6)
+    found = flexctl.synthesise(plant, 0, "hinf", nmeas=2, ncon=1, starts=2)
+
+    assert found.norm / 1e-6 == pytest.approx(3.25823856, rel=1e-6)
+
+
+@pytest.mark.parametrize("rate", [1e-6, 1e6])
+def test_units_of_time_change_no_abscissa(rate):
+    plant = masses_and_a_spring(rate)
+    found = flexctl.synthesise(plant, 0, "abscissa", nmeas=2, ncon=1, starts=2)
+
+    assert found.norm / rate == pytest.approx(-0.5, rel=1e-3)  # four equal eigenvalues
+
+
+@pytest.mark.parametrize("a", [0.0, -1.0, 1.0])
+@pytest.mark.parametrize("b", [1e-3, 1e3, 1e8])
+def test_a_gain_far_from_where_it_began_is_stationary_in_its_own_size(a, b):
+    plant = control.ss([[a]], [[1, b]], [[1], [0], [1]], [[0, 0], [0, 1], [0, 0]])
+    found = flexctl.synthesise(plant, 0, norm="h2", nmeas=1, ncon=1, starts=2)
+    root = np.hypot(a, b)
+    X = (a + root) / b**2 if a >= 0 else 1 / (root - a)  # of the Riccati equation
+
+    assert found.norm == pytest.approx(np.sqrt(X), rel=1e-9)
+    assert found.parameters["D[1,1]"] == pytest.approx(-b * X, rel=1e-4)
+
+
 def test_structures_hold_exactly():
     A, B = random_plant(11)
     plant = state_feedback(A, B, np.eye(2))
