@@ -12,6 +12,7 @@ from flexctl.verdict import UNITS
 from flexctl.view.cli import cli
 
 ROOT = Path(__file__).parent.parent
+LONG = ("README", "how-many-modes", "other-numbers", "own-controller", "sweeps", "synthesis")
 PAGES = [
     *sorted(ROOT.glob("*.md")),
     *sorted(path for path in ROOT.glob("docs/**/*.md") if "generated" not in path.parts),
@@ -143,9 +144,7 @@ def test_every_code_of_a_reason_is_in_the_reference_of_the_json():
         pytest.param(
             page,
             id=name_of(page),
-            marks=[pytest.mark.slow]
-            if page.stem in ("README", "how-many-modes", "other-numbers")
-            else [],  # 10 s
+            marks=[pytest.mark.slow] if page.stem in LONG else [],
         )
         for page in PAGES
         if blocks(page, "python")

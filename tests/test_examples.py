@@ -85,6 +85,7 @@ def test_an_own_h_infinity_controller_is_judged_beside_the_catalogue():
     assert example("own_controller").main() == pytest.approx(1.064, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_a_pid_from_matlab_is_judged_on_the_command_line():
     # the sampled loop of the example's matrices, put together by hand, loses stability at this gain
     assert example("matlab_pid").main() == pytest.approx(gain_margin_by_hand(), abs=0.01)

@@ -84,6 +84,7 @@ def test_a_design_gives_the_figures_that_its_file_expects(design, figure):
     assert at(judged(design), expected.key) == pytest.approx(expected.value[0], rel=expected.rtol)
 
 
+@pytest.mark.slow_but("subudhi-morris-bang-bang-tip-of-link1-at-3-s")
 @pytest.mark.parametrize(
     ("design", "figure"), [(name, key) for name in MOVED for key in load_design(name).expect]
 )

@@ -21,6 +21,7 @@ def few(monkeypatch, tmp_path, capsys):
     return call
 
 
+@pytest.mark.slow
 def test_the_numbers_of_every_claim_are_written(few):
     _, folder = few("--no-figures")
     found = json.loads((folder / "claims.json").read_text())

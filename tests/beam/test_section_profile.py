@@ -84,6 +84,7 @@ def test_pointed_bars_have_the_frequencies_in_print(n, printed):
     assert frequencies(section)[:3] * unit == pytest.approx(printed, rel=1e-4)
 
 
+@pytest.mark.slow_but("1")
 @pytest.mark.parametrize("n", [1, 2])
 def test_pointed_bars_have_the_frequencies_of_bessel_functions(n):
     section, unit = taper(n, 0.0)

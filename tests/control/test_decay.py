@@ -62,6 +62,13 @@ def test_poles_right_of_the_line_are_mirrored_and_the_others_stay(seed):
     assert np.linalg.eigvalsh(found.cost)[0] > -1e-12 * np.linalg.norm(found.cost)
 
 
+@pytest.mark.slow_but(
+    "de-luca-siciliano-2r-True",
+    "planar-two-link-True",
+    "subudhi-morris-2r-True",
+    "theodore-ghosal-rrp-friction-True",
+    "wu-haug-spin-up-True",
+)
 @TORQUES
 @pytest.mark.parametrize("model", MODELS)
 def test_an_arm_of_the_catalogue_has_its_poles_mirrored(model, torques):

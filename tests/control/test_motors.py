@@ -154,6 +154,7 @@ def test_inverse_dynamics_feeds_the_back_emf_forward(method):
     np.testing.assert_allclose(gears * 0.08 * current, torque.ravel(), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow_but("rrp-scheduled-0.09")
 @pytest.mark.parametrize("back_emf", [0.0, 0.09])
 @pytest.mark.parametrize("name", ["rrp-stiff", "rrp-scheduled"])
 def test_the_poles_of_decoupling_do_not_depend_on_the_motors(name, back_emf):

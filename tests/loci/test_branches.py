@@ -372,6 +372,7 @@ def test_what_is_still_in_doubt_when_matrices_are_spent_is_unsafe(follow, monkey
     assert found.n_matrices <= 24
 
 
+@pytest.mark.slow_but("followed-4", "proven-0", "proven-5", "proven-12", "proven-18")
 @pytest.mark.parametrize("seed", range(20))
 def test_two_pairs_that_coalesce_are_never_followed_through_it(follow, seed):
     rng = np.random.default_rng(seed)

@@ -116,6 +116,7 @@ def test_of_a_sampled_law_the_limit_is_the_unit_circle():
     assert one.value == pytest.approx(0.4j / period, abs=1e-7)
 
 
+@pytest.mark.slow
 def test_the_abscissa_of_an_arm_changes_its_sign_at_the_limit():
     # where bisection on the abscissa of the loop, made anew, ends: within 1e-6 of the limit
     basis = BasisChoice(kind="modes", order=1)

@@ -241,6 +241,7 @@ def test_the_law_knows_a_payload_only_where_it_is_redesigned(make, redesign):
     assert varied.unit == "kg"
 
 
+@pytest.mark.slow_but("*-1.7")
 @pytest.mark.parametrize("value", [0.6, 1.0, 1.7])
 @pytest.mark.parametrize(
     ("model", "name", "setting", "scaled"),
@@ -312,6 +313,7 @@ def test_an_arm_has_the_branches_of_a_fine_grid_on_a_coarse_one(rrp_branches):
     np.testing.assert_allclose(coarse.at(grid)[:, swings], fine.at(grid)[:, swings], rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_critically_damped_joints_of_an_arm_are_followed_together(rrp_branches):
     coarse = rrp_branches[0][5]
     joints = np.flatnonzero(np.abs(coarse.values[0]) < 30)

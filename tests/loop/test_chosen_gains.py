@@ -67,6 +67,7 @@ def numbers_of(record):
     return np.asarray(record).tobytes() if isinstance(record, np.ndarray) else repr(record)
 
 
+@pytest.mark.slow_but("fast loop")
 def test_the_solved_gain_chosen_gives_the_same_verdict_bit_by_bit(solved):
     loop, gains = solved
     assert loop.controller.weights is None
@@ -208,6 +209,7 @@ def test_an_unstable_observer_says_so():
     assert flexctl.linearise(chosen).poles.real.max() > 0
 
 
+@pytest.mark.slow_but("second loop", "fast loop")
 @pytest.mark.skipif(find_compiler() is None, reason="no C compiler here")
 def test_nothing_is_compiled_for_chosen_gains(solved, monkeypatch):
     loop, gains = solved

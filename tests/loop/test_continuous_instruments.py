@@ -198,6 +198,7 @@ def test_noise_is_that_of_the_lyapunov_equation_and_not_in_runs(make):
     assert noise_levels(ideal, linearise(ideal)) is None
 
 
+@pytest.mark.slow
 def test_an_evaluation_has_its_margins(make):
     loop = closed(make, "two-link", ALL, observer={}, order=2, loop={"duration": 1.5})
     verdict = evaluate(loop)

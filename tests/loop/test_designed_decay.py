@@ -38,6 +38,13 @@ def on_its_plant(controller):
     return close_around(controller, controller.plant)
 
 
+@pytest.mark.slow_but(
+    "subudhi-morris-decoupling-second1",
+    "rigid-links-decoupling-second0",
+    "mixed-composite-second1",
+    "spatial-composite-second1",
+    "heavy-spatial-composite-second1",
+)
 @pytest.mark.usefixtures("no_compiler")
 @pytest.mark.parametrize("second", [{"decay": 1.2}, {"weights": WEIGHTS, "decay": 1.2}])
 @pytest.mark.parametrize("method", METHODS)
@@ -85,6 +92,7 @@ def test_with_an_observer_poles_are_those_of_both(name, method):
     assert pole_distance(linearise(loop).poles, expected) < 1e-5
 
 
+@pytest.mark.slow_but("3")
 @pytest.mark.usefixtures("no_compiler")
 @pytest.mark.parametrize("schedule", [0, 3])
 def test_a_limited_law_runs_as_scipy_runs_it(schedule):

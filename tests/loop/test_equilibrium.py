@@ -149,6 +149,7 @@ def test_slopes_of_a_place_nearby_lead_to_the_same_rest(make):
     np.testing.assert_allclose(found.q, balanced(1.01)[0], rtol=1e-11)
 
 
+@pytest.mark.slow_but("3")
 @pytest.mark.parametrize("every", [1, 3])
 def test_slopes_at_rest_are_those_of_the_forces(every):
     arm = load_model("vertical-2r")

@@ -190,6 +190,13 @@ SAMPLED = {
 }
 
 
+@pytest.mark.slow_but(
+    "states and feedthrough-3.0-compiled",
+    "integral action-3.0-compiled",
+    "no states-None-compiled",
+    "no states-3.0-compiled",
+    "one sample late-3.0-compiled",
+)
 @pytest.mark.parametrize("compiler", ["compiled", "none"])
 @pytest.mark.parametrize("torque", [None, 3.0])
 @pytest.mark.parametrize("law", SAMPLED)
@@ -341,6 +348,7 @@ def root_law(gain=20.0):
     return ca.Function("law", [t, z, q_d, v_d, a_d, y], [tau, 50 * (e[0] - z)])
 
 
+@pytest.mark.slow_but("None")
 @pytest.mark.parametrize("friction", [None, {"model": "events", "coulomb": 0.05}])
 def test_a_law_without_a_derivative_where_it_starts_runs(friction):
     arm = rigid_link(inertia=0.5, **({"friction": friction} if friction else {}))

@@ -82,6 +82,7 @@ def test_separation_is_lost_on_the_truth(make):
     assert gaps.max() > 1e-4
 
 
+@pytest.mark.slow_but("direct-two-link", "direct-flexible")
 @pytest.mark.parametrize("arm", ["two-link", "flexible"])
 @pytest.mark.parametrize("way", ["observer", "direct"])
 def test_a_sampled_loop_rests_under_gravity(make, arm, way):

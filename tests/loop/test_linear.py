@@ -61,6 +61,9 @@ def nearest_match(found, expected):
     return gap / np.maximum(np.abs(found), 1)
 
 
+@pytest.mark.slow_but(
+    "decoupling", "integral", "joint-pd", "seen by gauges", "observer of a finer arm"
+)
 @pytest.mark.parametrize("name", CASES)
 def test_poles_are_those_of_the_differentiated_loop(two_link_loop, name):
     tables, share, order = CASES[name]
@@ -106,6 +109,7 @@ def test_a_second_loop_has_the_poles_of_its_design(make):
     assert nearest_match(poles, loop.controller.feedback.poles).max() < 1e-6
 
 
+@pytest.mark.slow
 def test_a_growing_run_grows_at_the_rate_of_the_pole(make):
     # a stiffness that is overestimated makes an undamped link grow, however little it is
     arm = make["single"](damping=0.0)

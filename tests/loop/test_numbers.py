@@ -35,7 +35,20 @@ def close(arm, design, free):
     return close_around(flexctl.control.design_on(plants[0], design), plants[1])
 
 
-LONG = ("vertical-2r-encoders", "drives-lqg", "drives-composite")
+QUICK = (
+    "hub-composite-spillover",
+    "hub-lqg",
+    "hub-position-feedback",
+    "mohan-saha-pd",
+    "rrp-composite",
+    "rrp-pid",
+    "rrp-shaped",
+    "subudhi-morris-slow-only",
+    "vertical-2r-cascade",
+    "vertical-2r-computed-torque",
+    "vertical-2r-integral",
+    "wu-haug-4",
+)
 """Designs with a sampled observer, whose laws take long to write out."""
 
 
@@ -45,7 +58,7 @@ def changed(arm, values):
 
 
 @pytest.mark.parametrize("name", list(designs_with_a_loop()))
-@pytest.mark.slow_but(*(name for name in designs_with_a_loop() if name not in LONG))
+@pytest.mark.slow_but(*QUICK)
 def test_poles_at_random_numbers_are_those_of_the_arm_that_has_them(name):
     design, random = load_design(name), np.random.default_rng(len(name))
     arm = load_model(design.model)
@@ -86,6 +99,7 @@ def two_links():
     return arm, design, flexctl.close_loop(controller, arm, FINE)
 
 
+@pytest.mark.slow_but("gains.Gv", "reference.duration", "reference.to")
 @pytest.mark.parametrize("key", OTHERS)
 def test_a_run_with_another_number_is_that_of_a_loop_made_with_it(two_links, key):
     arm, design, loop = two_links
@@ -144,6 +158,7 @@ def test_errors_that_are_not_free_are_refused_in_one_line(two_links):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_compiler() is None, reason="no C compiler here")
 def test_nothing_is_compiled_for_the_second_value(two_links, monkeypatch):
     _, _, loop = two_links
@@ -160,6 +175,7 @@ def test_nothing_is_compiled_for_the_second_value(two_links, monkeypatch):
     assert second.stability.poles != pytest.approx(verdict.stability.poles)
 
 
+@pytest.mark.slow
 def test_many_verdicts_are_those_of_one_after_the_other(two_links):
     _, _, loop = two_links
     sets = [{"payload.mass": mass} for mass in (0.08, 0.1, 0.12, 0.14, 0.16)]

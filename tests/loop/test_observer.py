@@ -100,6 +100,7 @@ def test_on_its_own_plant_the_loop_has_the_poles_of_both_parts(make, name, share
     assert distance(found, np.concatenate([whole, filter_poles(loop)])) < 1e-8
 
 
+@pytest.mark.slow
 def test_with_an_integral_too(make):
     gains = {"Gp": [120.0], "Gv": [26.0], "Gi": [70.0]}
     loop = close(make, "two-link", **observing(gains=gains))
@@ -192,6 +193,7 @@ def other_truth(make, name):
     return apply_settings(ARMS[name](make)[0], ["link1.mass_per_length=*1.1"])
 
 
+@pytest.mark.slow_but("True")
 @pytest.mark.parametrize("integral", [False, True])
 def test_a_run_is_that_of_scipy(make, stepper, integral):
     gains = {"Gp": [120.0], "Gv": [26.0]} | ({"Gi": [70.0]} if integral else {})
@@ -319,6 +321,7 @@ def test_a_method_that_iterates_the_law_along_is_refused(make):
         simulate(loop, integrator="midpoint", step=1e-4)
 
 
+@pytest.mark.slow_but("single")
 @pytest.mark.parametrize("arm", ["single", "two-link"])
 def test_an_observer_is_solved_for_beside_the_arm(make, arm):
     loop = close(
@@ -388,6 +391,7 @@ def test_tolerances_hold_the_estimate_too(make, integrator, tolerances):
     assert errors[1] < 1e-6
 
 
+@pytest.mark.slow
 def test_the_verdict_says_what_is_measured(make):
     loop = close(make, "single", "elements", 4, **observing(second_loop=SECOND))
     verdict = evaluate(loop)

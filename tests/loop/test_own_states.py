@@ -87,6 +87,7 @@ def test_a_run_begins_without_a_bump(make, observed):
     assert np.abs(run.z[:2]).min() > 0.1  # the lag holds the arm
 
 
+@pytest.mark.slow_but("auto-none", "explicit-", "midpoint-none", "rk4-none")
 @pytest.mark.parametrize("compiler", ["", "none"])
 @pytest.mark.parametrize(
     "integrator", ["auto", "explicit", "esdirk", "midpoint", "rk4", "bdf", "adams"]

@@ -91,6 +91,7 @@ def loop_start(loop):
     return q
 
 
+@pytest.mark.slow_but("two-link")
 @pytest.mark.parametrize("name", CASES)
 def test_links_respond_and_torques_follow_as_the_partitioned_equations_say(name):
     make, start, end = CASES[name]
@@ -106,6 +107,7 @@ def test_links_respond_and_torques_follow_as_the_partitioned_equations_say(name)
     assert run.energy.imbalance < 1e-6
 
 
+@pytest.mark.slow
 def test_the_motion_is_that_of_the_true_arm_whatever_the_design_knows():
     # another payload, another discretisation: the joints follow exactly nevertheless
     known, true = two_link(DOWN, EI=40.0), two_link(DOWN, EI=30.0)
@@ -264,6 +266,7 @@ def level(friction, v):
     return own["viscous"] * v + (own["coulomb"] + drop) * np.tanh(v / 1e-3)
 
 
+@pytest.mark.slow_but("events")
 @pytest.mark.parametrize("name", FRICTIONS)
 def test_torques_include_the_friction_of_what_is_driven(name):
     """On a rotor it does not change the motion: its torque is added to that without friction."""
@@ -303,6 +306,7 @@ def test_torques_include_the_friction_of_what_is_driven(name):
     assert "creeps" not in said
 
 
+@pytest.mark.slow
 def test_friction_behind_the_spring_of_a_driven_rotor_acts_on_the_joint():
     """As smoothed friction in the partitioned equations, whatever its model."""
     friction = FRICTIONS["events"] | {"side": "link"}

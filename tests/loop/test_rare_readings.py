@@ -65,6 +65,7 @@ def moved(x, torque, time, inertia):
     return np.array([x[0] + time * x[1] + time**2 / 2 * a, x[1] + time * a])
 
 
+@pytest.mark.slow_but("0.001-0.0")
 @pytest.mark.parametrize("tau", [0.0, 0.004])
 @pytest.mark.parametrize("resolution", [0.0, 1e-3])
 def test_a_law_runs_on_a_rare_encoder_as_by_hand(make, tau, resolution):
@@ -242,6 +243,7 @@ def plain(make):
     return loop, linear, replace(linear, samples=(linear,) * 3)
 
 
+@pytest.mark.slow
 def test_margins_over_a_cycle_are_those_of_a_law_that_is_the_same_at_every_sample(plain):
     loop, linear, cycle = plain
     z = [np.exp(3 * T * one.poles) for one in (linear, cycle)]
@@ -322,6 +324,7 @@ def test_what_needs_one_law_says_so(make):
     assert "gains that repeat after 5 samples" in told
 
 
+@pytest.mark.slow
 def test_the_map_over_a_cycle_is_the_derivative_of_a_run(make):
     # joint PD through encoders at every fourth sample and late, and their differences; the arm
     # rests, as it would not under the torque with which a run begins under gravity

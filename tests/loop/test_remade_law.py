@@ -55,6 +55,13 @@ def alive(linear, period):
     return np.sort_complex(p[p.real > np.log(1e-3) / period])
 
 
+@pytest.mark.slow_but(
+    "flexible-late-0.0014",
+    "flexible-dual encoders-0.0014",
+    "flexible-continuous instruments-0.0014",
+    "rigid-behind the spring-0.0014",
+    "rigid-continuous instruments-0.008",
+)
 @pytest.mark.parametrize("period", [T, 0.7 * T, 4 * T])
 @pytest.mark.parametrize(
     ("joint", "case"),

@@ -198,6 +198,7 @@ def test_phase_margins_of_rare_readings_are_where_its_multipliers_leave_the_circ
     assert sizes[0] < 1 < min(sizes[1:])
 
 
+@pytest.mark.slow_but("camera")
 @pytest.mark.parametrize("case", RARE)
 def test_margins_of_rare_readings_at_the_sensors(make, case):
     loop, own, K, Ki = loops(make, case, payload=1.2)

@@ -67,6 +67,7 @@ def test_the_backend_is_named(pair):
     assert "virtual machine" in pair[1].backend
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_a_second_plant_of_the_same_arm_hits_the_cache(pair, arm, state, nothing_compiled):
     q, v, tau = state["q"], state["v"], np.zeros(3)

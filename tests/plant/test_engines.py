@@ -116,7 +116,7 @@ def _of(plant):
     "function", ["forward_dynamics", "inverse_dynamics", "mass_matrix", "bias"]
 )
 @pytest.mark.slow_but(
-    "*-planar-canadarm-*",
+    "*-planar-canadarm-sprung-*",
     "*-spatial-canadarm-bare-True",
     "*-rrp-modes-laden-True",
     "*-rrp-elements-sprung-False",

@@ -98,6 +98,7 @@ def test_a_torque_limit_of_a_motor_under_volts_limits_its_current(state):
     assert plant_of(both).torque(*own)[0] == pytest.approx(20 * 0.077 * 0.01, rel=1e-12)
 
 
+@pytest.mark.slow_but("at the limit")
 @pytest.mark.parametrize("current", [None, 0.1], ids=["free", "at the limit"])
 def test_derivatives_are_those_of_differences(state, current):
     q, v, _, u = state
@@ -125,6 +126,7 @@ def test_derivatives_are_those_of_differences(state, current):
     assert (by_u[:, 0] == 0).all() == (current is not None)
 
 
+@pytest.mark.slow
 def test_the_numbers_of_a_motor_are_free(state):
     q, v, _, u = state
     names = ("link1.motor", "link3.motor.torque_constant")

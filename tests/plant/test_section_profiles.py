@@ -58,6 +58,13 @@ def pair(request, make):
     return plant, SectionWitness(arm, kind, order)
 
 
+@pytest.mark.slow_but(
+    "taper-modes-2",
+    "masses-modes-2",
+    "Timoshenko-modes-2",
+    "second-modes-2",
+    "second-pinned-modes-2",
+)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_kinetic_energy_is_the_sum_over_moving_material_points(pair, random_state, seed):
     plant, points = pair
@@ -65,6 +72,7 @@ def test_kinetic_energy_is_the_sum_over_moving_material_points(pair, random_stat
     assert plant.energies(q, v)[0] == pytest.approx(points.kinetic(q, v), rel=1e-9)
 
 
+@pytest.mark.slow_but("taper-modes", "masses-modes", "Rayleigh-modes", "rigid-elements")
 def test_every_entry_of_the_mass_matrix_is_that_of_the_points(pair, random_state):
     plant, points = pair
     q, _, _ = random_state(plant, 3)
@@ -79,6 +87,9 @@ def test_strain_energy_is_that_of_bending_and_shear(pair, random_state):
     assert plant.energies(q, v)[1] == pytest.approx(np.real(points.strain(q)), rel=1e-9)
 
 
+@pytest.mark.slow_but(
+    "taper-modes", "step-modes", "masses-modes", "Rayleigh-modes", "rigid-elements"
+)
 def test_gravity_acts_on_every_point(pair, random_state):
     plant, points = pair
     q, v, _ = random_state(plant, 5)
@@ -97,6 +108,7 @@ TURNING = SPACE | {"rotary_inertia": {"y": 2e-3, "z": 1e-3}, "shear_stiffness": 
 TURNING |= {"masses": [{"x": 0.7, "mass": 0.2, "inertia": [1e-3, 2e-3, 2e-3]}]}
 
 
+@pytest.mark.slow_but("elements")
 @pytest.mark.parametrize("kind", ["modes", "elements"])
 def test_the_recursion_agrees_with_lagrange_in_space(make, random_state, kind):
     arm = make["arm"]([UPRIGHT, TURNING, RIGID], (2.0, -9.0, 3.0), PAYLOAD)
@@ -112,6 +124,9 @@ def test_the_recursion_agrees_with_lagrange_in_space(make, random_state, kind):
         assert one.forward_dynamics(q, v, tau) == pytest.approx(a, abs=1e-9 * np.abs(a).max())
 
 
+@pytest.mark.slow_but(
+    "taper-elements", "step-modes", "step-elements", "Timoshenko-modes", "all-elements"
+)
 @pytest.mark.parametrize("kind", ["modes", "elements"])
 @pytest.mark.parametrize("name", LINKS)
 def test_the_straight_arm_has_the_inertia_of_its_rigid_twin(make, plant_of, name, kind):

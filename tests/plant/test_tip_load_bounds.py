@@ -50,6 +50,7 @@ def modes():
     return {name: found(include) for name, include in LOADS.items()}
 
 
+@pytest.mark.slow_but("free")
 @pytest.mark.parametrize("joints", ["held", "free"])
 def test_twelve_elements_are_fine_enough_to_be_called_exact(elements, joints):
     off = elements[8][joints] / elements[12][joints] - 1

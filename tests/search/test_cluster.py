@@ -83,6 +83,7 @@ def _assert_same(one, two):
         np.testing.assert_array_equal(values, two.metrics[key])
 
 
+@pytest.mark.slow
 def test_a_worker_of_a_cluster_gives_the_same_table(machines, tmp_path):
     machines.worker("--no-nanny")
     how = {"metrics": "linear", "ledger": tmp_path / "sweep.db"}

@@ -30,6 +30,7 @@ def found():
     )
 
 
+@pytest.mark.slow
 def test_each_design_is_judged_as_it_says(found):
     assert len(found.front) >= 3
     for one in found.front:
@@ -46,6 +47,7 @@ def test_none_is_better_in_both(found):
     assert (np.diff(first) < 0).all()
 
 
+@pytest.mark.slow
 def test_no_sample_is_better_by_more_than_a_hundredth(found):
     rng = np.random.default_rng(1)
     Gp, Gv = (np.exp(rng.uniform(*np.log(FREE[key]), 60)) for key in FREE)
@@ -66,6 +68,7 @@ def test_no_sample_is_better_by_more_than_a_hundredth(found):
         assert better == []
 
 
+@pytest.mark.slow
 def test_its_ends_are_the_best_of_each(found):
     best = flexctl.tune(
         ARM,

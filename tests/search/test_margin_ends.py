@@ -28,6 +28,7 @@ def problem_of(arm, design, *limits):
     return watched_over(problem, ({},))
 
 
+@pytest.mark.slow_but("observer")
 @pytest.mark.parametrize(
     ("arm", "limits"),
     [
@@ -55,6 +56,7 @@ def test_ends_of_margins_move_as_exact_margins_do(arm, limits):
                 np.testing.assert_allclose(slope, own, rtol=2e-3, atol=1e-3 * size)
 
 
+@pytest.mark.slow
 def test_an_end_beside_the_loss_of_an_equilibrium_has_no_slopes():
     """Links too soft for their own weight: eigenvalues move much faster on one side of the end."""
     limit = "stiffness.exact.path_alpha_lower<=-0.9"

@@ -212,6 +212,7 @@ def samples(u: np.ndarray, count: int):
         yield np.clip(near, 0.0, 1.0) if k % 2 else rng.random(len(u))
 
 
+@pytest.mark.slow
 def test_the_fastest_single_link_is_no_worse_than_samples_and_stationary():
     case = case_of("abscissa")
     found = case.tuned()

@@ -44,6 +44,7 @@ def verdicts(found, soft, sample):
     return compare(ARM, ["hub-pd", soft], true_arm=truth, truth_basis=TRUTH)
 
 
+@pytest.mark.slow
 def test_each_sample_is_won_by_the_design_that_compare_ranks_first(found, soft):
     winners = [verdicts(found, soft, k).ranking[0] for k in range(3)]
     sweep = found.sweep
@@ -78,6 +79,7 @@ def test_the_worst_arm_is_a_file_that_gives_the_same_verdict(found, soft, tmp_pa
             assert found.sweep.metrics[key][k] == pytest.approx(verdict[key], rel=1e-9)
 
 
+@pytest.mark.slow
 def test_samples_without_a_verdict_are_the_worst_and_do_not_rank():
     # the joint loop holds a payload against gravity by its stiffness alone: too heavy a one falls
     masses = {"payload.mass": [0.1, 40.0]}

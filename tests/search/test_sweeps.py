@@ -101,6 +101,7 @@ def test_a_sweep_that_cannot_be_is_refused(how, expected):
 VARY = {"gains.Gp": "*0.5:*2:3", "payload.mass": [0.0, 0.3], "link1.length": "*0.95:*1.05:2"}
 
 
+@pytest.mark.slow
 def test_every_point_has_the_verdict_of_the_loop_made_anew():
     vary = VARY | {"gains.Gv": [4.0]}
     found = sweep(ARM, DESIGN, vary, truth_vary={"link1.EI.y": [14.0]}, truth_basis=TRUTH, jobs=1)
@@ -229,6 +230,7 @@ def test_a_sweep_that_is_killed_loses_and_doubles_nothing(tmp_path, n, kills, jo
         np.testing.assert_array_equal(values, resumed.metrics[key])
 
 
+@pytest.mark.slow
 def test_one_process_and_two_give_the_same_table():
     vary = {"gains.Gp": "*0.5:*2:4", "payload.mass": [0.2, 0.5]}
     one, two = (sweep(ARM, DESIGN, vary, truth_basis=TRUTH, jobs=jobs) for jobs in (1, 2))
@@ -250,6 +252,7 @@ def test_a_process_that_is_killed_ends_the_sweep_with_what_is_judged():
     assert found.done.any()
 
 
+@pytest.mark.slow
 def test_units_are_those_of_all_designs():
     vary = {"gains.Gp": [20.0, 30.0], "elements": [1, 2]}
     how = {"metrics": "linear", "jobs": 1, "truth_basis": TRUTH}
@@ -308,6 +311,7 @@ def test_numbers_from_and_to_zero_derive_no_more_than_they_must(monkeypatch):
             np.testing.assert_allclose(found.metrics[key][k], value, rtol=1e-9)
 
 
+@pytest.mark.slow_but("link1.length")
 @pytest.mark.parametrize("last", ["gains.Gp", "link1.length"])
 def test_lengths_are_derived_once_each_in_any_order_of_the_keys(monkeypatch, last):
     derived = []
@@ -332,6 +336,7 @@ def test_processes_keep_their_equations_and_begin_with_others():
     assert sorted(k for chunk in chunks for k in chunk) == list(range(18))
 
 
+@pytest.mark.slow
 def test_modes_keep_their_shapes_and_say_so_or_are_rebuilt():
     arm = load_model("theodore-ghosal-rrp")
     vary, basis = {"payload.mass": [0.05, 0.2]}, BasisChoice(kind="modes", order=2)
@@ -355,6 +360,7 @@ def test_modes_keep_their_shapes_and_say_so_or_are_rebuilt():
         sweep(arm, "rrp-stiff", vary, shapes="new")
 
 
+@pytest.mark.slow
 def test_every_design_keeps_the_discretisation_of_its_file():
     names = ["vertical-2r-pd", "vertical-2r-decoupling"]
     assert len({load_design(name).basis.label for name in names}) == 2
@@ -501,6 +507,7 @@ def test_a_ledger_knows_what_was_refused(tmp_path):
         assert (found.resumed, found.refused.tolist()) == (resumed, [True, False])
 
 
+@pytest.mark.slow
 def test_metrics_that_need_no_run_are_those_of_a_full_verdict_without_one(monkeypatch):
     names = [name for name in UNITS if not name.startswith(("tracking.", "residual.", "effort."))]
     points = {"gains.Gv": [3.0, 6.0]}

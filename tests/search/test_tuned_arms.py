@@ -88,6 +88,7 @@ def test_a_number_with_one_value_is_set_on_every_arm():
     assert all(arm["a"] == 7.0 for arm in arms_of(a="7", b="0:1").draw(4, seed=0))
 
 
+@pytest.mark.slow
 def test_a_share_of_the_arms_has_the_objective_that_a_grid_of_gains_has():
     factors = np.array([0.2, 0.5, 1.0, 1.5, 2.0])
     found = tune(
@@ -167,6 +168,7 @@ def test_many_arms_that_a_table_names_are_taken_evenly():
         assert arms[-1] == {"a": 999.0}
 
 
+@pytest.mark.slow
 def test_a_limit_is_told_on_the_arm_where_it_is_worst_though_it_is_kept_on_all():
     found = tune(
         ARM,
@@ -196,6 +198,7 @@ def test_a_limit_is_told_on_the_arm_where_it_is_worst_though_it_is_kept_on_all()
     assert min(phases) < phases[1] - 1
 
 
+@pytest.mark.slow
 def test_each_place_is_judged_once_on_each_arm(monkeypatch):
     judged = []
 

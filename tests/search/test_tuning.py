@@ -137,6 +137,7 @@ def test_free_numbers_that_cannot_be_are_refused(free, message):
     assert message in str(error.value)
 
 
+@pytest.mark.slow
 def test_a_gain_that_the_law_does_not_use_is_refused():
     # with a schedule the second loop acts all along the path, in place of the joint gains
     table = {key: value for key, value in load_design(DESIGN).table().items() if key != "expect"}
@@ -254,6 +255,13 @@ def limits_of(problem, kind, cases):
     return replace(problem, spectral=(limit,), requirements=())
 
 
+@pytest.mark.slow_but(
+    "case0-False-damping",
+    "case1-True-stable",
+    "case2-False-stable",
+    "case2-True-stable",
+    "case3-True-damping",
+)
 @pytest.mark.parametrize("kind", ["abscissa", "damping", "stable"])
 @pytest.mark.parametrize("sampled", [False, True])
 @pytest.mark.parametrize(
@@ -302,6 +310,7 @@ def test_a_loop_is_the_more_unstable_the_faster_it_leaves(rate):
     assert slope[0, 0] > 0.01  # also far from stability, where every real pole has a ratio of 1
 
 
+@pytest.mark.slow
 def test_derivatives_under_an_error_of_the_stiffness_agree_with_differences():
     base = problem_of("planar-two-link", "two-link-decoupling", ["gains"], "tracking.tip_error_rms")
     problem = limits_of(base, "stable", [Case(time=0.2, error=0.1)])
@@ -314,6 +323,7 @@ def test_derivatives_under_an_error_of_the_stiffness_agree_with_differences():
         assert slope == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=2e-3, abs=1e-6)
 
 
+@pytest.mark.slow_but("residual.tip_error_max", "tracking.joint_error_max", "effort.peak")
 @pytest.mark.parametrize(
     "metric",
     [
@@ -336,6 +346,7 @@ def test_derivatives_of_runs_agree_with_differences(metric):
         assert slope == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=2e-2, abs=1e-4)
 
 
+@pytest.mark.slow_but("residual.tip_error_max-None")
 @pytest.mark.parametrize("observer", [None, {"noise": {"torque": 0.01, "tip": 0.01}}])
 @pytest.mark.parametrize(
     "metric",
@@ -360,6 +371,7 @@ def test_derivatives_of_runs_do_not_see_the_steps_of_torques_and_readings(metric
         assert slope == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=2e-2, abs=1e-4)
 
 
+@pytest.mark.slow_but("vertical-2r-pd-gains.Gp")
 @pytest.mark.parametrize(
     ("design", "free"),
     [("vertical-2r-pd", "gains.Gp"), ("vertical-2r-lqg", "observer.noise.torque")],
@@ -401,6 +413,7 @@ def test_a_peak_above_the_torque_limit_is_kept_whatever_the_law_asks_for(most, v
 # Closed forms
 
 
+@pytest.mark.slow_but("0.0")
 @pytest.mark.parametrize("steps", [0.0, 0.1])
 def test_a_start_at_its_torque_limits_is_led_away_from_them(steps):
     # A step of 1 rad asks for a torque Gp: of the gains below the limit, the fastest loop is that
@@ -425,6 +438,7 @@ def test_a_start_at_its_torque_limits_is_led_away_from_them(steps):
     assert found.objective_after == pytest.approx(-np.sqrt(Gp / J), rel=2e-2)
 
 
+@pytest.mark.slow
 def test_a_limit_that_rounded_torques_exceed_is_kept_by_more():
     loop = {"duration": 2.0, "sample_time": 0.002, "torque_resolution": 0.1}
     found = tune(
@@ -443,6 +457,7 @@ def test_a_limit_that_rounded_torques_exceed_is_kept_by_more():
     assert found.values["gains.Gp"][1] > 4.85
 
 
+@pytest.mark.slow
 def test_where_rounding_decides_rounded_runs_are_compared():
     # torques below half a step of 0.2 N m are none: gentle gains never bring the tip within 10 mm
     loop = {"sample_time": 0.005, "duration": 4.0, "torque_resolution": 0.2, "settle_within": 0.01}
@@ -578,6 +593,7 @@ def test_an_unstable_start_is_made_stable_first():
     assert found.feasible
 
 
+@pytest.mark.slow
 def test_an_unstable_start_is_made_stable_first_where_limits_stand_against_that():
     # A late PID loop: half the torque asks for more rate gain, twice the torque for less. What is
     # least unstable of the two is unstable by itself.
@@ -629,6 +645,7 @@ def test_limits_that_cannot_be_met_end_with_the_least_violation():
     assert found.values["gains.Gv"][1] == pytest.approx(4.0, rel=1e-2)  # as fast as it gets: -4
 
 
+@pytest.mark.slow
 def test_limits_that_stand_against_each_other_are_named_with_what_giving_way_buys():
     # J s^2 + Gv s + Gp: a rate of 3 needs Gv >= 3, a damping ratio of 0.3 needs Gv <= 1.9.
     found = tune(
@@ -646,6 +663,7 @@ def test_limits_that_stand_against_each_other_are_named_with_what_giving_way_buy
     assert named == {"stability.spectral_abscissa": 0, "stability.min_damping_ratio": 0}
 
 
+@pytest.mark.slow
 def test_the_nearest_to_limits_that_cannot_be_kept_is_not_almost_unstable():
     # the peak of a step is Gp, which with Gv >= 1 makes the loop decay at Gp/Gv
     found = tune_once(
@@ -666,6 +684,7 @@ def test_the_nearest_to_limits_that_cannot_be_kept_is_not_almost_unstable():
     assert without_energy["effort.peak"].violation == 0
 
 
+@pytest.mark.slow
 def test_a_limit_of_the_abscissa_replaces_a_tenth_of_the_decay_of_the_start():
     # the peak of a step is Gp, which falls with the rate of the loop
     design = rigid_pd(Gp=50.0, Gv=8.0, kind="setpoint", loop={"duration": 8.0})
@@ -707,6 +726,7 @@ def test_peaks_at_a_torque_limit_have_slopes_as_an_objective_too():
     assert all(value >= found.objective_after * (1 - 1e-6) for value in found.nearby.values())
 
 
+@pytest.mark.slow
 def test_arms_that_vary_are_watched_where_limits_are_lost():
     found = tune(
         ARM,
@@ -725,6 +745,7 @@ def test_arms_that_vary_are_watched_where_limits_are_lost():
     assert found.unseen.objective <= found.objective_after + 1e-6
 
 
+@pytest.mark.slow
 def test_a_settling_time_that_holds_the_objective_back_is_kept_by_the_verdict():
     # the error touches the band at the limit: the verdict's own run must not leave it there
     found = tune(
@@ -742,6 +763,7 @@ def test_a_settling_time_that_holds_the_objective_back_is_kept_by_the_verdict():
     assert found.objective_after < 0.19  # a grid of 21 by 21 gain sets has 0.1889
 
 
+@pytest.mark.slow
 def test_the_objective_of_several_arms_is_that_of_the_worst():
     # Each payload has gains of its own that are best: those of the nominal arm are not the answer.
     truth = BasisChoice(kind="elements", order=2)  # of shapes that do not depend on the load
@@ -779,6 +801,7 @@ def test_cases_that_were_learned_stay_when_arms_join():
     assert {case.arm for case in both.spectral[1].cases} == {0, 1}
 
 
+@pytest.mark.slow
 def test_unseen_arms_are_none_of_those_that_were_learned_from():
     found = tune(
         ARM,
@@ -822,6 +845,7 @@ def test_kept_shapes_of_arms_that_vary_are_told_or_made_anew():
 # Finer models, limits that cannot be kept, defaults, proofs
 
 
+@pytest.mark.slow
 def test_a_tuned_design_does_not_drive_modes_of_finer_models():
     # Ever less effort moves the abscissa to the left on two modes, and spills over on six.
     arm, design, key = "subudhi-morris-2r", "subudhi-morris-lqr", "fast_loop.weights.effort"
@@ -853,6 +877,7 @@ def test_a_tuned_design_does_not_drive_modes_of_finer_models():
     assert value < found.objective_after < found.objective_before
 
 
+@pytest.mark.slow
 def test_a_start_that_is_unstable_on_finer_models_is_mended():
     # The file's design is made for more than two modes; with a smaller weight it spills over.
     design = load_design("subudhi-morris-decoupling")
@@ -872,6 +897,7 @@ def test_a_start_that_is_unstable_on_finer_models_is_mended():
     assert unstable_orders(found.after) == []
 
 
+@pytest.mark.slow
 def test_where_limits_cannot_be_kept_the_nearest_design_is_that_of_the_verified_violation():
     # A smaller rate gain has more delay margin and less phase margin; the delay is further off.
     limits = ["margins.phase_deg>=89", "margins.delay_seconds>=0.2"]
@@ -908,6 +934,7 @@ def test_short_searches_without_a_limit_are_no_longer_than_a_search_may_be():
     assert max(one.evaluations for one in found.conflict) <= 4 * 3 + 3  # of eigenvalues alone, runs
 
 
+@pytest.mark.slow
 def test_what_a_settling_time_limit_lacks_is_told_as_a_multiple_of_the_band():
     # J s^2 + Gv s + Gp with Gp <= 1 is slower than 2 rad/s: at 0.5 s it is far from 5 mm
     found = tune_once(
@@ -930,6 +957,7 @@ def test_what_a_settling_time_limit_lacks_is_told_as_a_multiple_of_the_band():
     ) in explain(found)
 
 
+@pytest.mark.slow_but("3-limit")
 @pytest.mark.parametrize(("evaluations", "status"), [(3, "limit"), (100, "stalled")])
 def test_a_search_for_a_short_settling_time_says_how_it_ended(evaluations, status):
     found = tune_once(
@@ -946,6 +974,7 @@ def test_a_search_for_a_short_settling_time_says_how_it_ended(evaluations, statu
     assert ("used up its evaluations" in explain(found)) == (status == "limit")
 
 
+@pytest.mark.slow_but("over0")
 @pytest.mark.parametrize("over", [{}, {"payload.mass": [1.0, 12.0]}])
 def test_an_arm_that_its_actuators_cannot_hold_is_refused_before_any_search(over):
     # m g l of the elbow with 12 kg, and of the shoulder with 5 N m
@@ -1003,6 +1032,7 @@ def test_a_limit_of_at_least_is_searched_as_one():
     assert found.objective_after < found.objective_before
 
 
+@pytest.mark.slow
 def test_a_weight_of_a_settling_time_does_not_matter_for_the_gains():
     one, two = (
         tune(

@@ -49,6 +49,7 @@ def whole():
     return tune(ARM, DESIGN, FREE, jobs=1, **HOW)
 
 
+@pytest.mark.slow_but("2")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_tuning_that_is_killed_comes_to_the_same_result(whole, jobs, tmp_path):
     script, file = tmp_path / "run.py", tmp_path / "killed.db"
@@ -70,6 +71,7 @@ def test_a_tuning_that_is_killed_comes_to_the_same_result(whole, jobs, tmp_path)
     assert told(found) == told(whole)
 
 
+@pytest.mark.slow
 def test_what_is_in_the_ledger_is_not_evaluated_again(whole, tmp_path, monkeypatch):
     file = tmp_path / "l.db"
     tune(ARM, DESIGN, FREE, jobs=1, ledger=file, **HOW)
@@ -87,6 +89,7 @@ def test_what_is_in_the_ledger_is_not_evaluated_again(whole, tmp_path, monkeypat
     assert judged(file) == again.resumed == known
 
 
+@pytest.mark.slow
 def test_more_evaluations_begin_with_what_is_known(tmp_path):
     how = {"minimise": "residual.tip_error_max", "subject_to": [], "starts": 1, "jobs": 1}
     file = tmp_path / "l.db"
@@ -96,6 +99,7 @@ def test_more_evaluations_begin_with_what_is_known(tmp_path):
     assert told(more) == told(tune(ARM, DESIGN, FREE, evaluations=8, **how))
 
 
+@pytest.mark.slow
 def test_a_limit_of_margins_that_needs_more_rounds_is_kept_with_a_ledger_too(tmp_path):
     """Later searches watch other cases of the same arms: they find nothing of those before."""
     how = {
@@ -122,6 +126,7 @@ def test_other_cases_that_are_watched_are_another_problem():
     assert _facts("judged", problem, u) != _facts("judged", more, u)
 
 
+@pytest.mark.slow
 def test_other_bounds_find_nothing_of_these(tmp_path):
     how = {"minimise": "stability.spectral_abscissa", "subject_to": [], "starts": 1, "jobs": 1}
     file = tmp_path / "l.db"
@@ -131,6 +136,7 @@ def test_other_bounds_find_nothing_of_these(tmp_path):
     assert told(other) == told(tune(ARM, DESIGN, {"gains.Gv": (2.0, 13.0)}, evaluations=3, **how))
 
 
+@pytest.mark.slow
 def test_searches_of_a_trade_off_share_a_ledger(tmp_path):
     how = {
         "minimise": "stability.spectral_abscissa",

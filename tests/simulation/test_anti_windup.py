@@ -68,6 +68,7 @@ def test_a_run_is_that_of_an_integrator_by_hand(make, how, method):
     np.testing.assert_allclose(run.q[0], by_hand(TIMES, how), atol=2e-4)
 
 
+@pytest.mark.slow_but("clamping-bdf", "back-calculation-bdf")
 @pytest.mark.parametrize("integrator", ["explicit", "esdirk", "bdf"])
 @pytest.mark.parametrize("how", WAYS)
 def test_a_sampled_one_too(make, how, integrator):

@@ -67,6 +67,7 @@ def witness(loop, times, sigma0=1e4, sigma1=20.0):
     return np.hstack(found)
 
 
+@pytest.mark.slow_but("bdf")
 @pytest.mark.parametrize("integrator", ["auto", "bdf"])
 def test_a_run_agrees_with_scipy(bristled, expected, integrator):
     run = simulate(bristled, times=TIMES, integrator=integrator, tolerance=TOLERANCE)
@@ -109,6 +110,7 @@ def test_a_stuck_joint_is_a_spring_of_its_bristles(slider):
     assert run.q[0, 0] == pytest.approx(0.1 * K / (K + 1e4), rel=5e-4)
 
 
+@pytest.mark.slow
 def test_stiffer_bristles_tend_to_smoothed_friction(slider):
     # with the same step of the steady force, v/sqrt(v^2 + v_s^2) and tanh(v/v_s), for small v_s
     times = np.linspace(0.0, 0.5, 26)

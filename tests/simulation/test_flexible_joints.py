@@ -145,6 +145,7 @@ def test_under_gravity_the_second_loop_brings_the_joints_to_their_target(make):
     assert np.abs(run.joint_error[:, -1]).max() < 1e-8
 
 
+@pytest.mark.slow
 def test_under_gravity_joint_pd_rests_where_its_springs_bear_what_it_fed_forward(make):
     # the links' sag moves their weight; the PD loop takes the difference as an error of its rotors
     loop = loop_of(make, "joint-pd", gravity=(0.0, -9.81, 0.0))

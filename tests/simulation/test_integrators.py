@@ -200,6 +200,7 @@ HOW = {
 }
 
 
+@pytest.mark.slow_but("adams", "bdf", "auto", "rk4", "midpoint")
 @needs_compiler
 @pytest.mark.parametrize("name", HOW)
 def test_all_integrators_agree_on_a_sampled_law_with_delay(eventful, eventful_run, name):
@@ -350,6 +351,7 @@ def test_the_offered_step_is_stable_where_the_arm_turns_fast(fast_turn):
         simulate(fast_turn, integrator="rk4", step=1.15 * step)  # it is rounded to two digits
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_a_step_that_this_run_does_not_reach_the_speed_for_is_accepted(fast_turn):
     # until 1 s the beam hardly turns, and the stiffness at rest decides

@@ -112,6 +112,7 @@ def sprung(**motor):
     return make_arm([link], (0.0, -9.81, 0.0), {"mass": 1.2})
 
 
+@pytest.mark.slow_but("esdirk-free", "esdirk-limited")
 @pytest.mark.parametrize("limit", [{}, {"current_limit": 1.5}], ids=["free", "limited"])
 @pytest.mark.parametrize("integrator", ["explicit", "esdirk"])
 def test_a_flexible_joint_under_volts_moves_as_scipy_says(make, integrator, limit):
@@ -190,6 +191,7 @@ def delayed(make):
     return closed(k_e, 1e-3), closed(0.0, damper), damper
 
 
+@pytest.mark.slow
 def test_back_emf_damps_where_the_same_gain_of_a_late_law_diverges(delayed):
     by_motor, by_law, damper = delayed
     poles = [linearise_loop(loop, np.array([0.4]), 0.0).poles for loop in (by_motor, by_law)]
@@ -203,6 +205,7 @@ def test_back_emf_damps_where_the_same_gain_of_a_late_law_diverges(delayed):
     assert wild[-100:].max() > 10 * wild[:500].max()
 
 
+@pytest.mark.slow_but("decoupling")
 @pytest.mark.parametrize("method", ["joint-pd", "decoupling"])
 def test_amperes_are_torques_in_other_units(make, method):
     gravity = (0.0, -9.81, 0.0)

@@ -79,6 +79,7 @@ def test_a_run_agrees_with_scipy(loop_of, witness, name):
     assert off_by(run, witness(name)) < 2e-7
 
 
+@pytest.mark.slow_but("blended")
 @pytest.mark.parametrize("name", ["integral", "blended"])
 def test_a_run_without_a_compiler_agrees_with_scipy(loop_of, witness, monkeypatch, name):
     monkeypatch.setenv("FLEXCTL_CC", "none")
@@ -138,6 +139,7 @@ def test_the_energy_account_closes_from_the_first_sample_on(loop_of, times):
     assert np.abs(run.energy.residual).max() < 1e-7 * run.energy.scale
 
 
+@pytest.mark.slow
 def test_an_arm_held_still_has_a_closed_account(make):
     # nothing moves but by round-off, with which no energy can be compared
     gains, pose = {"Gp": [40.0, 40.0], "Gv": [8.0, 8.0]}, [0.3, 0.3]

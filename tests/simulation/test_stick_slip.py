@@ -137,6 +137,7 @@ def test_bristles_tend_to_it(slider):
     assert off[1] < 3e-4  # they bend by F_c/sigma0 = 6e-6 and swing
 
 
+@pytest.mark.slow
 def test_friction_holds_a_weight_for_ever(slider):
     gains = {"Gp": [1e-9], "Gv": [1e-9]}
     loop = slider(
@@ -168,6 +169,7 @@ def test_a_thrown_mass_stops_after_its_braking_distance(slider):
     assert run.energy.dissipated[-1] == pytest.approx(MASS * 1.2**2 / 2, rel=1e-8)
 
 
+@pytest.mark.slow
 def test_two_joints_share_the_work_of_a_two_link_arm(make):
     line = {"joint": "revolute", "length": 0.5, "mass_per_length": 1.0, "dh": {"a": 0.5}}
     forces = (1.5, 0.4)
@@ -185,6 +187,7 @@ def test_two_joints_share_the_work_of_a_two_link_arm(make):
     assert (run.v[:, -1] == 0.0).all()
 
 
+@pytest.mark.slow_but("motor")
 @pytest.mark.parametrize("side", ["motor", "link"])
 def test_a_flexible_joint_slips_and_sticks_on_either_side(make, side):
     unit = 50.0 if side == "motor" else 1.0

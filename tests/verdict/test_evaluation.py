@@ -60,6 +60,7 @@ def run(loop):
     return simulate(loop, tolerance=Tolerance.of(1e-10))
 
 
+@pytest.mark.slow_but("residual", "effort", "stability", "spillover", "cost")
 @pytest.mark.parametrize("table", KEYS)
 def test_every_promised_key_is_there(verdict, table):
     answer = json.loads(json.dumps(to_json(verdict), allow_nan=False))

@@ -167,6 +167,7 @@ def test_a_stuck_joint_is_the_arm_without_its_coordinate(noncollocated):
     assert unstable
 
 
+@pytest.mark.slow
 def test_vibrations_below_the_stated_amplitude_grow_and_larger_ones_decay(noncollocated):
     linear, A = noncollocated
     (low, high, w), *_ = _Damped(loop=linear, rows=(0,), size=np.ones(1)).unstable(0.0)

@@ -85,6 +85,7 @@ def test_both_ways_to_break_all_channels_have_one_determinant(loop):
     np.testing.assert_allclose(np.linalg.det(inputs), np.linalg.det(outputs), rtol=1e-8)
 
 
+@pytest.mark.slow_but("late")
 def test_margins_of_channels_are_those_of_python_control(loop):
     found = frequency_response(loop)
     end = np.pi / T * (1 - 1e-9) if loop.sampled else 1e3
@@ -173,6 +174,7 @@ def test_a_slight_resonance_is_not_missed():
     assert L[near].max() == pytest.approx(direct, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_a_sampled_loop_ends_at_its_nyquist_frequency_and_tends_to_the_continuous_one():
     whole = frequency_response(hand_made(M, D, K, *GAINS), W[:2])
     errors = []

@@ -183,6 +183,9 @@ def test_margins_of_many_loops_end_where_these_do(make, kind, seed, period, dela
         check(loop)
 
 
+@pytest.mark.slow_but(
+    "0-damped-1-None", "0-free-1-0.02", "0-observer-3-0.02", "1-free-2-None", "1-observer-3-0.02"
+)
 @pytest.mark.parametrize("sample_time", [None, 0.02])
 @pytest.mark.parametrize("m", [1, 2, 3])
 @pytest.mark.parametrize("kind", KINDS)

@@ -119,6 +119,7 @@ def assert_honest(result, design):
     assert design in explain(result)
 
 
+@pytest.mark.slow
 def test_the_softer_arm_is_the_truth_and_not_the_design(rrp_arm, other_arm):
     controller = design_controller(rrp_arm, load_design("rrp-stiff"))
     loop = close_loop(controller, other_arm, BasisChoice(kind="modes", order=2))

@@ -110,6 +110,7 @@ ANEW = {
 }
 
 
+@pytest.mark.slow_but("tustin", "late")
 @pytest.mark.parametrize("case", ANEW)
 def test_a_law_that_is_designed_anew_is_stable_up_to_the_limit(make, case):
     method, tables = ANEW[case]

@@ -75,12 +75,14 @@ def assert_pieces(arm, design, count):
         np.testing.assert_allclose(own, by_differences, atol=2e-2 * size + noise, err_msg=key)
 
 
+@pytest.mark.slow_but("hub-pd")
 @pytest.mark.parametrize("name", DESIGNS)
 def test_the_worst_piece_is_the_margin_and_moves_as_it_does(name):
     design = load_design(name)
     assert_pieces(load_model(design.model), design, 2)
 
 
+@pytest.mark.slow_but("1")
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.usefixtures("no_compiler")
 def test_so_it_is_for_random_arms(seed, tmp_path):

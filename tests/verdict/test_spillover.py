@@ -120,6 +120,7 @@ def test_continuous_joint_pd_is_stable_on_every_model_of_the_arm(order):
     assert rate_on(controller, close_loop(controller, arm, basis).truth) < 0
 
 
+@pytest.mark.slow
 def test_compare_does_not_rank_it_and_says_why():
     name = "hub-lqg-spillover"
     arm = load_model("single-link-hub")

@@ -112,6 +112,9 @@ def test_an_open_loop_is_refused_with_its_file(flexctl):
     assert "mohan-saha-forced" in said.err
 
 
+@pytest.mark.slow_but(
+    "stable-nyquist", "stable-nichols", "unstable-nyquist", "sampled-nyquist", "sampled-nichols"
+)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", LOOP)
 def test_every_figure_of_every_loop_is_drawn(kind, name):
@@ -170,6 +173,7 @@ def curves_of(axes, names):
     return [lines[name] for name in names]
 
 
+@pytest.mark.slow
 def test_the_report_shows_frequency_responses_of_all_designs_with_margins(compared):
     found = actuator_responses(compared)
     names = [e.name for e in compared]
@@ -247,6 +251,7 @@ def test_the_least_disk_margin_is_named_where_the_largest_peak_is_elsewhere():
     assert "smallest disk" not in explain(replace(record, channels=tuple(alike)))
 
 
+@pytest.mark.slow
 def test_responses_of_joints_are_drawn_of_instruments_too():
     comparison = library.compare("vertical-2r-drives", "drives-cascade", baseline=False)
     record = frequency_response(comparison.evaluations[0].linear)

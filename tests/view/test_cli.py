@@ -117,6 +117,7 @@ def test_a_bug_shows_its_traceback_only_when_asked(flexctl, monkeypatch):
     assert "Traceback" in flexctl("inspect", "single-link-hub", "--debug").err
 
 
+@pytest.mark.slow_but("True")
 @pytest.mark.parametrize("debug", [False, True])
 def test_warnings_of_libraries_are_shown_only_to_debug(debug):
     code = (
@@ -204,6 +205,7 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error():
     reading, writing = os.pipe()
     os.close(reading)

@@ -117,6 +117,7 @@ def test_the_thick_tip_error_begins_at_the_residual_of_the_table(sagging):
         assert lines[e.name].get_ydata()[0] == pytest.approx(1e3 * e.residual.tip_error_max)
 
 
+@pytest.mark.slow
 def test_the_thick_tip_error_leaves_out_the_last_tenth_of_the_rest(sagging):
     lines = thick_lines(sagging)
 

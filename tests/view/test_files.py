@@ -55,6 +55,7 @@ def test_a_figure_that_does_not_fit_is_one_line_and_leaves_the_old_one(kind, tmp
     assert path not in written
 
 
+@pytest.mark.slow
 def test_netcdf_that_does_not_fit_ends_in_words_not_in_a_segmentation_fault(tmp_path):
     """In a process of its own, as the fault would end this one."""
     path = tmp_path / "run.nc"

@@ -132,6 +132,7 @@ def run(sprung):
     return simulate(close_around(controller, controller.plant))
 
 
+@pytest.mark.slow
 def test_the_spring_carries_what_the_rotor_passes_on(run):
     # J alpha'' = tau - k (alpha - theta) - d (alpha' - theta') [SM02] (43), of joint 2 alone
     rate = run.v[2] - run.v[1]

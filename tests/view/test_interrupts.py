@@ -65,6 +65,7 @@ def interrupted(code, presses=1):
         return process.returncode, err.decode(), time.monotonic() - begun
 
 
+@pytest.mark.slow_but("lost always")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_an_interrupt_ends_the_command_however_it_is_lost(fault):
     status, err, seconds = interrupted(FAULTS[fault])
@@ -73,12 +74,14 @@ def test_an_interrupt_ends_the_command_however_it_is_lost(fault):
     assert seconds < 20  # of the 30 that it would work on
 
 
+@pytest.mark.slow
 def test_an_impatient_user_gets_no_traceback():
     status, err, _ = interrupted(FAULTS["raised"], presses=5)
 
     assert (status, err) == (130, "flexctl: interrupted, nothing written\n")
 
 
+@pytest.mark.slow
 def test_an_end_that_unwinds_nothing_removes_what_was_being_written(tmp_path):
     path = tmp_path / "run.csv"
     code = f"""

@@ -365,6 +365,7 @@ def test_the_headline_names_the_least_damped_of_what_is_shown(record, family):
     assert said == "Least damped dominant branch: joint1 (1), 9.95 % at 3.01 rad/s (2 kg)."
 
 
+@pytest.mark.slow_but("1.2")
 @pytest.mark.parametrize("design", [1.01, 1.2, 1.45, 1.5, 1.52, 2.0])
 def test_names_of_the_design_and_of_the_limit_do_not_overlap(record, family, design):
     early = replace(family.crossings[0], s=1.02)
@@ -387,6 +388,7 @@ def test_light_and_heavy_damping_are_both_read_off(record):
     assert low < -3.33 < 100 < high  # from the unstable end of the joint to the real branch
 
 
+@pytest.mark.slow
 def test_a_design_value_outside_of_the_range_is_named_beside_the_axis(record, family):
     outside = replace(record, design_value=4.5, loci=replace(family, at_design=None))
 
@@ -570,6 +572,7 @@ def test_every_discretisation_beside_has_its_branches(side):
     assert all(len(one["branches"][0]["re"]) == 5 for one in found["beside"])
 
 
+@pytest.mark.slow
 def test_what_is_alike_names_a_branch_and_how_far_it_is(side):
     found, _ = side
     other = found["beside"][1]

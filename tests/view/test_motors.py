@@ -75,6 +75,7 @@ def files(tmp_path):
     return made
 
 
+@pytest.mark.slow
 def test_a_run_has_commands_and_torques(flexctl, files, tmp_path):
     said = flexctl("simulate", *files(), "--json", "--at", "0.1,0.3", "--out", tmp_path / "run.csv")
     answer = json.loads(said.out)
@@ -91,6 +92,7 @@ def test_a_run_has_commands_and_torques(flexctl, files, tmp_path):
     assert found == answer["samples"][0]["tau"] + answer["samples"][0]["torque"]
 
 
+@pytest.mark.slow
 def test_a_table_has_the_units_of_the_commands(flexctl, files):
     said = flexctl("simulate", *files("current_limit = 1.0"), "--at", "0.1")
 
@@ -114,6 +116,7 @@ def test_netcdf_names_the_units_of_both(flexctl, files, tmp_path):
         )
 
 
+@pytest.mark.slow
 def test_a_verdict_names_units_and_limits(flexctl, files):
     arm, design, *more = files("current_limit = 1.0")
     said = flexctl("compare", arm, design, *more, "--no-baseline", "--json")
@@ -170,6 +173,7 @@ def test_the_figure_names_what_is_commanded(flexctl, files, tmp_path):
     assert (tmp_path / "run.svg").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_constants_of_a_motor_are_swept(flexctl, files):
     arm, design, *more = files("voltage_limit = 48.0")
     words = ["--vary", "link1.motor.back_emf=0.05,0.1", "--metrics", "linear", "--json"]

@@ -18,6 +18,7 @@ def test_an_open_loop_that_is_cut_short_is_drawn(flexctl, tmp_path, command):
     assert target.stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_an_open_loop_gets_a_report(flexctl, tmp_path):
     target = tmp_path / "report.html"
 

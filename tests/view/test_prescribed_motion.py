@@ -56,6 +56,7 @@ def test_a_person_reads_the_drift_and_what_is_assumed(flexctl, words):
     assert "the law is continuous" not in text
 
 
+@pytest.mark.slow
 def test_a_verdict_takes_it_for_an_open_loop(flexctl, words):
     said = flexctl("compare", *words, "--json")
     (found,) = json.loads(said.out)["evaluations"]

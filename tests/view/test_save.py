@@ -24,6 +24,7 @@ def comparison(controller):
     return flexctl.compare(ARM, [controller, "hub-pd"], baseline=False)
 
 
+@pytest.mark.slow
 def test_the_report_has_a_wrapped_controller_beside_a_design(comparison, tmp_path):
     flexctl.save(comparison, tmp_path / "report.html")
 
@@ -35,6 +36,7 @@ def test_the_report_has_a_wrapped_controller_beside_a_design(comparison, tmp_pat
     assert '"gains"' in html.unescape(page)  # what it was made of
 
 
+@pytest.mark.slow_but(".png")
 @pytest.mark.parametrize("ending", [".svg", ".png", ".pdf"])
 def test_the_figure_of_a_comparison(comparison, tmp_path, ending):
     path = tmp_path / f"comparison{ending}"
@@ -52,6 +54,7 @@ def test_eigenvalue_loci_of_a_wrapped_controller(controller, tmp_path):
     assert "payload.mass" in (tmp_path / "loci.svg").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_margins_have_figures(tmp_path):
     margin = flexctl.stiffness_margin("planar-two-link", "two-link-decoupling", n_path=0)
     flexctl.save(margin, str(tmp_path / "margin.svg"))

@@ -201,6 +201,7 @@ def test_several_loops_are_as_stable_as_the_least_stable(several, expected):
     assert found_of(*path).stable == expected
 
 
+@pytest.mark.slow_but("changes0-*", "changes2-*")
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

@@ -183,6 +183,7 @@ loop = { duration = 0.7 }
 """
 
 
+@pytest.mark.slow_but("*3e4*")
 @pytest.mark.parametrize("words", [(), ("--set", "link1.shear_stiffness.y=3e4")], ids=str)
 def test_a_link_that_is_not_uniform_keeps_its_account_of_energy(flexctl, tmp_path, words):
     design = tmp_path / "turn.toml"

@@ -108,6 +108,7 @@ def test_without_arrow_a_parquet_file_is_refused_before_anything_is_judged(
     assert "pip install 'flexctl[parquet]'" in said.err
 
 
+@pytest.mark.slow
 def test_compare_tells_shares_and_keeps_the_worst_arms(flexctl, tmp_path):
     words = ["compare", ARM, "hub-pd", *JOBS[2:], "--no-baseline"]
     scatter = ["--jobs", "1", "--scatter", "payload.mass=uniform(0.1,0.3)", "--samples", "3"]

@@ -117,7 +117,7 @@ NOT_THERE = ["simulate", "no-such-arm", "no-such-design"]
         (["list"], ">/dev/full 2>/dev/full", 3),
     ],
 )
-@pytest.mark.slow_but("words1-*", "words2-*")
+@pytest.mark.slow_but("words1-*")
 def test_streams_that_are_closed_or_full_change_no_status(words, streams, status):
     command = shlex.join([sys.executable, "-m", "flexctl", *words])
     done = subprocess.run(f"{command} {streams}", shell=True, capture_output=True, check=False)

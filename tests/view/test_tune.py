@@ -134,6 +134,7 @@ def test_limits_that_cannot_be_kept_are_named(flexctl):
     assert "Not kept: phase margin" in answer["verdict"]
 
 
+@pytest.mark.slow
 def test_arms_that_vary_are_verified_on_unseen_ones(flexctl):
     words = ["--over", "payload.mass=uniform(0.1,0.3)", "--unseen", "3"]
     answer = json.loads(flexctl(*LINEAR, *words, "--json").out)

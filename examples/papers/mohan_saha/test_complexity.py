@@ -41,6 +41,7 @@ def test_operations_grow_as_the_polynomial_that_the_example_takes(part, spatial)
     assert found == complexity.polynomial(n, 1, part, spatial=spatial)
 
 
+@pytest.mark.slow
 def test_recursion_needs_fewer_operations_than_cholesky_from_one_link_on():
     found = complexity.main(1)
 

@@ -146,9 +146,7 @@ class Evaluations:
         if self.unit is None:
             first = abs(given.objective)
             self.unit = first if 0 < first < np.inf else 1.0
-        point = Point(
-            z=z, given=given, scale=self.scale, unit=self.unit, clearance=self.clearance
-        )
+        point = Point(z=z, given=given, scale=self.scale, unit=self.unit, clearance=self.clearance)
         if point.finite:
             self.memory.append(point)
             del self.memory[: -(6 * len(z) + 20)]

@@ -291,9 +291,7 @@ class NormSearch:
         if values[best] < search.edge:
             yield points[best]
 
-    def _finish(
-        self, x: Array, seed: int, callback: Callable[[Progress], bool | None]
-    ) -> Minimum:
+    def _finish(self, x: Array, seed: int, callback: Callable[[Progress], bool | None]) -> Minimum:
         """Descend to the end; on from there where free numbers have become of another size.
 
         What is stationary is measured in their size and in that of the norm.

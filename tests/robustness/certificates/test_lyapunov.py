@@ -81,6 +81,9 @@ def draw(kind, seed):
     return companion(-(10.0 ** rng.uniform(-2, 2, n)))
 
 
+@pytest.mark.slow_but(
+    "0-plain-False", "1-light-False", "2-light-False", "5-light-True", "7-light-True"
+)
 @pytest.mark.parametrize("sampled", [False, True])
 @pytest.mark.parametrize("kind", ["plain", "scaled", "light", "multiple", "companion"])
 @pytest.mark.parametrize("seed", range(8))
@@ -254,6 +257,7 @@ def refused(loops):
     return count, lost
 
 
+@pytest.mark.slow
 def test_loops_of_the_catalogue_are_certified():
     names = ["hub-pd", "rrp-observer", "subudhi-morris-lqr", "vertical-2r-integral"]
     count, lost = refused(stable_loops(names, [("modes", 2)]))

@@ -56,6 +56,7 @@ def excess(loop, error, r=0.0, count=1, seed=0):
     return float((np.abs(values).max() - 1) if loop.sampled else values.real.max())
 
 
+@pytest.mark.slow_but("5", "11", "22", "30", "37")
 @pytest.mark.parametrize("seed", range(40))
 def test_a_chain_comes_close_to_the_exact_ends_and_never_beyond(seed):
     loop = draw(seed)
@@ -82,6 +83,7 @@ def test_what_is_asked_beyond_the_exact_ends_is_not_proven(seed):
     assert found.why or np.isinf(upper) or upper >= FARTHEST / 10
 
 
+@pytest.mark.slow_but("0.0001-60", "0.0001-63", "0.0001-68", "0.01-60", "0.01-69")
 @pytest.mark.parametrize("seed", range(60, 70))
 @pytest.mark.parametrize("r", [1e-4, 1e-2])
 def test_no_perturbed_loop_within_what_is_certified_is_unstable(seed, r):
@@ -121,6 +123,7 @@ def test_ends_in_closed_form_are_reached(loop, ends):
     assert (1 - 1.001 * GAP) * ends[1] <= found.alpha_upper <= ends[1]
 
 
+@pytest.mark.slow
 def test_a_chain_that_takes_too_many_pieces_says_so():
     # the frequency grows tenfold, and in a piece by no more than its damping of 1e-3
     loop = loop_of([[0, 1], [-1, -2e-3]], [[0], [-1]], [[1, 0]])

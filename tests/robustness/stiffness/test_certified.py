@@ -29,6 +29,7 @@ def case(make, gravity=(0.0, 0.0, 0.0), **tables):
     return arm, make["design"]([0.0, 0.4], [0.3, 0.9], **tables)
 
 
+@pytest.mark.slow_but("sampled")
 @pytest.mark.parametrize("loop", LOOPS, ids=["continuous", "sampled", "delayed"])
 def test_what_is_certified_lies_within_the_exact_margin_and_close_to_it(make, loop):
     arm, design = case(make, loop=loop)
@@ -89,6 +90,7 @@ def test_undamped_modes_are_never_certified(make):
     assert found.certified.why == "the loop without error is not proven to be stable"
 
 
+@pytest.mark.slow
 def test_poses_at_which_the_loop_is_unstable_are_told():
     design = load_design("two-link-decoupling")
     found = stiffness_margin(load_model(design.model), design, n_path=2, certify=True)

@@ -232,6 +232,7 @@ MORE += [more for more in LONG if more not in MORE]
 MORE = [pytest.param(*more, marks=pytest.mark.slow) for more in MORE if more not in TRIALS]
 
 
+@pytest.mark.slow_but("planar-late-1-gravity1")
 @pytest.mark.parametrize(("kind", "law", "seed", "gravity"), [*TRIALS, *MORE])
 def test_a_random_arm_is_lost_where_its_margin_ends(trial, kind, law, seed, gravity):
     made = trial(kind, law, seed, gravity=gravity)

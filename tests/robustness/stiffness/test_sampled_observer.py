@@ -135,6 +135,7 @@ def test_integrals_hold_nothing_where_an_estimate_moves(make):
     assert loop_at(loop, loop.controller.reference.final, 0.0).moves
 
 
+@pytest.mark.slow
 def test_errors_in_too_many_places_for_bounds_are_followed(make, monkeypatch):
     links = [link | {"damping_ratio": 0.02} for link in make["two-link"](EI=40.0).table()["link"]]
     arm = make["arm"](links, (0.0, 0.0, 0.0), {"mass": 0.1})

@@ -168,6 +168,7 @@ def test_random_loops_cross_where_a_fine_grid_sees_it(n_s, n_f, seed):
     agrees_with_a_grid(random_loop(n_s, n_f, seed))
 
 
+@pytest.mark.slow_but("1-1", "5-1", "5-3", "7-1", "7-3")
 @pytest.mark.parametrize("dampers", [1, 3])
 @pytest.mark.parametrize("seed", range(8))
 def test_random_loops_with_constant_dampers_do_too(seed, dampers):

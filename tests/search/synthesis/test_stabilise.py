@@ -17,6 +17,7 @@ def closed(problem, found):
     return np.block([[A + B @ found.Dk @ C, B @ found.Ck], [found.Bk @ C, found.Ak]])
 
 
+@pytest.mark.slow_but("AC1-0", "REA2-0", "NN15-0", "chain-20-0", "beam-30-2")
 @pytest.mark.parametrize("order", [0, 2])
 @pytest.mark.parametrize("name", QUICK)
 def test_published_plants_and_families_are_stabilised(name, order):

@@ -36,6 +36,7 @@ def vibrating(n, seed=0):
     return plant, -((np.linalg.det(K) / np.linalg.det(M)) ** (1 / (2 * n)))
 
 
+@pytest.mark.slow_but("1-1e-06")
 @pytest.mark.parametrize(("n", "accuracy"), [(1, 1e-6), (2, 1e-3), (3, 1e-2)])
 def test_free_damping_makes_all_eigenvalues_equal(n, accuracy):
     plant, best = vibrating(n)
@@ -58,6 +59,7 @@ def companion(constraint):
     return control.ss(A, np.eye(n)[:, :1], -free, 0)
 
 
+@pytest.mark.slow_but("constraint0")
 @pytest.mark.parametrize("constraint", [(-1.0, 1.0, 2.0, 1.0), (-4.0, 0.5, 0.0, 1.0), (-2.0, 1, 1)])
 def test_polynomials_with_one_affine_constraint(constraint):
     n = len(constraint) - 1
@@ -81,6 +83,7 @@ def test_the_radius_of_polynomials_with_a_given_product_of_roots():
     assert np.exp(found.norm) == pytest.approx(0.3 ** (1 / 3), rel=1e-3)
 
 
+@pytest.mark.slow_but("3")
 @pytest.mark.parametrize("seed", [0, 3])
 def test_two_masses_and_a_spring_have_six_equal_poles(seed):
     # [BurkeHenrionLewisOverton06]: of order two the best abscissa is -sqrt(15)/5
@@ -237,6 +240,7 @@ def test_the_supersonic_transport_is_as_good_as_published():
     assert control.norm(found.closed_loop, "inf") == pytest.approx(found.norm, rel=1e-6)
 
 
+@pytest.mark.slow_but("h2")
 @pytest.mark.parametrize("norm", ["hinf", "h2"])
 def test_no_better_gain_is_near(norm):
     A, B = random_plant(11)
@@ -480,6 +484,7 @@ def of_all_states(n, m, seed, *, sampled=False, measured=None):
     return A, B, control.ss(A, np.hstack([np.eye(n), B]), C, D, 0.1 if sampled else 0)
 
 
+@pytest.mark.slow_but("2-1-0-10.0")
 @pytest.mark.parametrize(
     ("n", "m", "seed", "decay"), [(2, 1, 0, 3.0), (2, 1, 0, 10.0), (4, 1, 2, 10.0), (3, 2, 1, 10.0)]
 )
@@ -493,6 +498,7 @@ def test_all_states_reach_any_decay_and_better_than_the_regulator_with_it(n, m, 
     assert found.norm < norm
 
 
+@pytest.mark.slow
 def test_a_sampled_plant_and_a_controller_of_full_order_reach_a_decay():
     _, _, plant = of_all_states(3, 1, 4, sampled=True)
     found = flexctl.synthesise(plant, 0, "h2", nmeas=3, ncon=1, decay=15.0)
