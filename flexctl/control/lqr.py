@@ -84,7 +84,10 @@ def design_lqr(
     require_stabilisable(A, B, names, loop, decay)
     A_s, least = A + decay * np.eye(len(A)), bool(decay) and not Q.any()
     how = "least effort" if least else solver
-    P = least_effort_solution(A_s, B, R, loop) if least else _riccati(solver, A_s, B, Q, R, loop)
+    if least:
+        P = least_effort_solution(A_s, B, R, loop)
+    else:
+        P = _riccati(solver, A_s, B, Q, R, loop, decay)
     gain: Array = np.linalg.solve(R, B.T @ P)
     rest, size = A_s.T @ P + P @ A_s - gain.T @ R @ gain + Q, np.linalg.norm(Q)
     size += 2 * np.linalg.norm(A_s.T @ P) if decay else 0.0
@@ -93,11 +96,17 @@ def design_lqr(
     if residual > (_LARGEST_WITH_DECAY if decay else _LARGEST_RESIDUAL):
         raise DesignError(
             f"{loop}: the Riccati equation is solved by {how} to a relative residual of "
-            f"{residual:.1e} only; try "
-            f"{'a smaller decay' if least else 'the other solver, or weights closer in size'}"
+            f"{residual:.1e} only; {_advice(decay, least)}"
         )
     _require_decay(poles, decay, loop, least=least)
     return StateFeedback(gain=gain, cost=P, poles=poles, residual=residual, solver=how, decay=decay)
+
+
+def _advice(decay: float, least: bool) -> str:
+    if least:
+        return "try a smaller decay"
+    other = "a smaller decay, " if decay else ""
+    return f"try {other}the other solver, or weights closer in size"
 
 
 def _require_decay(poles: ComplexArray, decay: float, loop: str, *, least: bool) -> None:
@@ -189,14 +198,18 @@ def _unmoved(A: bytes, B: bytes, n: int, decay: float) -> tuple[complex, int] | 
     return None
 
 
-def _riccati(solver: Solver, A: Array, B: Array, Q: Array, R: Array, loop: str) -> Array:
+def _riccati(
+    solver: Solver, A: Array, B: Array, Q: Array, R: Array, loop: str, decay: float
+) -> Array:
     """Stabilising solution P (n, n); DesignError where the solver finds none."""
     try:
         return _SOLVERS[solver](A, B, Q, R)
     except (np.linalg.LinAlgError, ArithmeticError, ValueError) as error:
         raise DesignError(
             f"{loop}: {solver} finds no stabilising solution of the Riccati equation "
-            f"({' '.join(str(error).split())}); give every kind of motion a weight above zero"
+            f"({' '.join(str(error).split())}); "
+            + ("choose a smaller decay, or " if decay else "")
+            + "give every kind of motion a weight above zero"
         ) from error
 
 

@@ -169,6 +169,10 @@ def test_a_decay_that_round_off_spoils_is_refused_in_one_line():
         least(A, B, 100.0)
     assert "\n" not in str(caught.value)
     assert least(A, B, 0.1).poles.real.max() == pytest.approx(-0.2, rel=1e-6)
+    for decay in (100.0, 1e6):  # with weights a smaller one may do, too
+        with pytest.raises(DesignError, match="a smaller decay") as caught:
+            design_lqr(A, B, np.eye(2 * n), np.eye(1), decay=decay)
+        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("weights", [None, {"joint_error": 10.0, "joint_rate": 1.0, "effort": 0.1}])

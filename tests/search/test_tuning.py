@@ -10,7 +10,7 @@ from flexctl.errors import InputError
 from flexctl.model import BasisChoice, Design, apply_settings, build_file
 from flexctl.search.tuning import requirements as asked
 from flexctl.search.tuning import rounds
-from flexctl.search.tuning.free_numbers import read_free
+from flexctl.search.tuning.free_numbers import FreeNumber, read_free
 from flexctl.search.tuning.reading import read_problem
 from flexctl.search.tuning.spectra import Case, ClosedMatrix, SpectralLimit, spectral_pieces
 from flexctl.search.tuning.verification import watched_over, with_cases
@@ -135,6 +135,21 @@ def test_free_numbers_that_cannot_be_are_refused(free, message):
     with pytest.raises(InputError) as error:
         tune(ARM, DESIGN, free, minimise="stability.spectral_abscissa", subject_to=[], jobs=1)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("ends", [(1e-300, 1e300), (1e-320, 1e308), (-1e308, 1e308), (3.0, 5.0)])
+def test_bounds_may_be_as_far_apart_as_numbers_go(ends):
+    design = load_design("hub-pd")
+    lower, upper = ends
+    one = FreeNumber(key="gains.Gp", entries=(), lower=lower, upper=upper, start=4.0)
+
+    assert one.value(one.place(4.0)) == 4.0
+    assert (one.place(lower), one.place(upper)) == (0.0, 1.0)
+    middle = np.sqrt(lower) * np.sqrt(upper) if lower > 0 else (lower + upper) / 2
+    assert one.value(0.5) == pytest.approx(middle, rel=1e-9)
+    assert read_free(design, {"gains.Gp": (1e-300, 1e300)}, joints=1).start == pytest.approx(
+        0.5, abs=0.01
+    )
 
 
 @pytest.mark.slow
@@ -563,6 +578,20 @@ def test_an_interrupt_while_another_start_is_sought_keeps_what_the_first_search_
     assert found.interrupted
     assert found.evaluations == alone.evaluations
     assert found.objective_after == alone.objective_after < found.objective_before
+
+
+def test_who_interrupts_does_not_wait_for_arms_that_were_not_seen(monkeypatch):
+    def pressed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rounds, "coarse_search", pressed)
+    arguments = {"minimise": ABSCISSA, "subject_to": [], "jobs": 1, "starts": 2}
+    varied = {"payload.mass": "*0.9:*1.1"}
+    found = tune(ARM, DESIGN, {"gains.Gv": (3.0, 12.0)}, over=varied, **arguments)
+
+    assert found.interrupted
+    assert len(found.judged_on) == 3  # the nominal arm and both ends of the range
+    assert found.unseen is None
 
 
 @pytest.mark.slow

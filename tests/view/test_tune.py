@@ -121,7 +121,7 @@ def test_nothing_better_is_said_plainly(flexctl):
     words = ["--free", "gains.Gv=5.9:6.1", "--minimise", "effort.saturated_seconds"]
     said = flexctl(*QUICK, *words, "--subject", "none", "--evaluations", "5")
     assert said.status == 0, said.err
-    assert "Nothing better than hub-pd was found within bounds and limits" in said.out
+    assert "Nothing clearly better than hub-pd was found within bounds and limits" in said.out
 
 
 def test_limits_that_cannot_be_kept_are_named(flexctl):

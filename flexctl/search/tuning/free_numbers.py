@@ -81,16 +81,16 @@ class FreeNumber:
         if u == self.place(self.start):
             return self.start
         if self.logarithmic:
-            value = self.lower * (self.upper / self.lower) ** u
+            value = np.exp((1 - u) * np.log(self.lower) + u * np.log(self.upper))
         else:
-            value = self.lower + u * (self.upper - self.lower)
+            value = (1 - u) * self.lower + u * self.upper
         return float(f"{value:.10g}")
 
     def place(self, value: float) -> float:
         """Return u [-] of a value, the inverse of `value`."""
-        if self.logarithmic:
-            return float(np.log(value / self.lower) / np.log(self.upper / self.lower))
-        return (value - self.lower) / (self.upper - self.lower)
+        ends = np.array([self.lower, self.upper, value])
+        low, high, there = np.log(ends) if self.logarithmic else ends / 2  # lest the span overflow
+        return float((there - low) / (high - low))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -152,7 +152,8 @@ class Rounds:
                 best = min(best, self._nearest(best.u), key=lambda one: one.order)
             except KeyboardInterrupt:
                 self._interrupt()
-        others = self._others(unseen, self.seed + _ROUNDS + 1)  # none of which was learned from
+        # none of which was learned from; who interrupts does not wait for them
+        others = [] if self.interrupted else self._others(unseen, self.seed + _ROUNDS + 1)
         drawn = self._judge(best.u, others) if others else None
         return self._result(judged[0], best, drawn, begin)
 

@@ -186,7 +186,7 @@ def _gained(tuning: Tuning) -> str:
         never = objective.metric == _SETTLING and not np.isfinite(tuning.objective_after)
         other = " Minimise another metric, such as residual.tip_error_max." if never else ""
         return (
-            f"Nothing better than {tuning.design.name} was found within bounds and limits: "
+            f"Nothing clearly better than {tuning.design.name} was found within bounds and limits: "
             f"{name} {now}{where}.{other}"
         )
     gain = tuning.objective_before - tuning.objective_after
