@@ -15,6 +15,7 @@ from flexctl.search.tuning.reading import read_problem
 from flexctl.search.tuning.spectra import Case, ClosedMatrix, SpectralLimit, spectral_pieces
 from flexctl.search.tuning.verification import watched_over, with_cases
 from flexctl.verdict import metrics, unstable_orders
+from flexctl.view.words.tuning import tuning_words
 from tests.arms import rigid_link, single_link
 from tests.designs import make_design
 
@@ -145,8 +146,8 @@ def test_bounds_may_be_as_far_apart_as_numbers_go(ends):
 
     assert one.value(one.place(4.0)) == 4.0
     assert (one.place(lower), one.place(upper)) == (0.0, 1.0)
-    middle = np.sqrt(lower) * np.sqrt(upper) if lower > 0 else (lower + upper) / 2
-    assert one.value(0.5) == pytest.approx(middle, rel=1e-9)
+    quarter = lower**0.75 * upper**0.25 if lower > 0 else 0.75 * lower + 0.25 * upper
+    assert one.value(0.25) == pytest.approx(quarter, rel=1e-9)
     assert read_free(design, {"gains.Gp": (1e-300, 1e300)}, joints=1).start == pytest.approx(
         0.5, abs=0.01
     )
@@ -578,6 +579,16 @@ def test_an_interrupt_while_another_start_is_sought_keeps_what_the_first_search_
     assert found.interrupted
     assert found.evaluations == alone.evaluations
     assert found.objective_after == alone.objective_after < found.objective_before
+
+
+def test_an_arm_without_a_verdict_is_named_with_the_reason():
+    heavy = {"over": {"payload.mass": 1e9}, "minimise": ABSCISSA, "jobs": 1, "starts": 1}
+    found = tune("vertical-2r", "vertical-2r-pd", {"gains.Gp": (1.0, 1e4)}, **heavy)
+    arm, why = found.failed
+
+    assert arm == {"payload.mass": 1e9}
+    assert "payload.mass = 1e+09: " in tuning_words(found)
+    assert why.rstrip(".") in tuning_words(found)
 
 
 def test_who_interrupts_does_not_wait_for_arms_that_were_not_seen(monkeypatch):

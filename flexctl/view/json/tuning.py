@@ -66,6 +66,7 @@ def tuning_json(tuning: Tuning) -> dict[str, Any]:
             "shape_error": shape_error_json(tuning),
             "starts": [_start(one, tuning) for one in tuning.starts],
             **attributes(tuning, "evaluations seconds interrupted resumed"),
+            "failed": tuning.failed and {"arm": dict(tuning.failed[0]), "why": tuning.failed[1]},
             "worst": {"before": dict(tuning.worst_before), "after": dict(tuning.worst_after)},
             "before": evaluation_json(tuning.before),
             "after": evaluation_json(tuning.after),
