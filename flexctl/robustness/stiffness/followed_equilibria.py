@@ -273,16 +273,16 @@ class ErrorFamily:
             ahead = min(ahead, limit) if sign > 0 else max(ahead, limit)
             there = self.at(ahead, here, before)
             change = _ENDED if there is None else _change(here, there)
-            step = min(step, abs(ahead - here.error))
-            step *= float(np.clip(_AIM / change, _SHORTER, _LONGER))
+            least, tried = _resolution(here.error), min(step, abs(ahead - here.error))
+            step = tried * float(np.clip(_AIM / change, _SHORTER, _LONGER))
             if there is not None and change <= 1:
                 if self._lost_at(there):
                     return self._located(before, here, there)
                 before, here = here, there
                 step = min(step, _LONGEST * (1 + abs(here.error)))
-            elif abs(ahead - here.error) <= _resolution(here.error):
+            elif tried <= least:
                 return self._lost(here, there)
-            step = max(step, _resolution(here.error))
+            step = max(step, least)
         return None
 
     def _located(self, before: Followed | None, here: Followed, there: Followed) -> StabilityLimit:
