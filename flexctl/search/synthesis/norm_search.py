@@ -38,7 +38,8 @@ Norm = Literal["hinf", "h2", "abscissa"]
 _BRIEF, _LONG = 250, 1200  # evaluations from each start, and from the best
 _CHEAP = 1500  # of the H2 norm, a tenth as long as those of the largest peak
 _MOST_STARTS = 200  # from which a stable loop is sought
-_RESIZED, _OTHER_SIZE, _SMALL = 4, 5.0, 1e-3  # descents, where sizes are off by that; the least
+_RESIZED, _OTHER_SIZE = 4, 5.0  # further descents, where sizes are off by that factor
+_SMALL = 1e-3  # of the size at which a free number moves eigenvalues: the least one
 _FINAL = 2  # starts from which the search goes on to the end
 _FAR = 2.0  # of the best: what is worse by more is left there
 _DEPTHS = (1.0, 0.3, 0.1)  # of edges below the largest eigenvalue, relative to it
@@ -296,10 +297,10 @@ class NormSearch:
 
         What is stationary is measured in their size and in that of the norm.
         """
-        found = self._descend(x, _LONG, seed, callback, certify=True)
-        used = self._sizes(x)
+        found, used = self._descend(x, _LONG, seed, callback, certify=True), self._sizes(x)
+        least = _SMALL * variable_sizes(self.loop, self.structure)
         for _ in range(_RESIZED):
-            sizes = np.maximum(np.abs(found.x), _SMALL * self._sizes(np.zeros_like(x)))
+            sizes = np.maximum(np.abs(found.x), least)
             ratio = np.maximum(sizes / used, used / sizes).max()
             if self.kind == "abscissa" or found.status != "stationary" or ratio < _OTHER_SIZE:
                 break

@@ -72,7 +72,7 @@ class StabilitySearch:
             self.starts += 1
             if self.starts > _PLAIN and self.starts % 2:
                 turn = self.starts // 2
-                x = self._descend(lambda x, turn=turn: self.excess(x, turn), x, 1e-9).x  # noqa: PLW2901
+                x = self._descend(lambda x, turn=turn: self.excess(x, turn), x, 1e-9 * self.rate).x  # noqa: PLW2901
             found = self._descend(self.spectrum, x, self.target)
             if self.best is None or found.objective < self.best.objective:
                 self.best = found
