@@ -40,7 +40,7 @@ from flexctl.control.saturation import torque_limits
 from flexctl.control.sensors import Instruments, assemble_instruments
 from flexctl.errors import InputError
 from flexctl.model import Design, ObserverChoice, Unquoted, refuse
-from flexctl.plant import Plant
+from flexctl.plant import Plant, find_equilibrium
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -352,13 +352,18 @@ def _late_readings(
 
 
 def _slopes(plant: Plant, fitted: Instrumentation, joints: Array) -> Array:
-    """Return dy/d[q; v] (p, 2n) of the readings at the straight arm."""
+    """Return dy/d[q; v] (p, 2n) of the readings where the arm rests, sagging under gravity.
+
+    There, not at the straight arm, lies the model of the observer's gain; the reading of a gauge on
+    a sliding link changes with its length where the link is bent.
+    """
     q, v = ca.SX.sym("q", plant.n), ca.SX.sym("v", plant.n)
     free = plant.free_input
     slopes = ca.jacobian(readings_at(plant, fitted.readings, q, v), ca.vertcat(q, v))
     values = ca.Function("slopes", [q, v, *free], [ca.densify(slopes)])
     known = [plant.numbers] if free else []
-    return np.array(values(plant.straight(joints), np.zeros(plant.n), *known))
+    rest, _ = find_equilibrium(plant.nominal, plant.straight(joints))
+    return np.array(values(rest, np.zeros(plant.n), *known))
 
 
 def _ideal_readings(plant: Plant, design: Design, reference: ReferenceMotion) -> LateReadings:
