@@ -13,7 +13,7 @@ import numpy as np
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control.input_shaper import InputShaper
-from flexctl.model import Design, Reference, Samples, load_samples
+from flexctl.model import Design, Reference, Samples, reference_samples
 
 POSITION, THIRD = 0, 2  # results of the function of a motion: what may jump
 _DEGREE = 5  # of the spline through samples: its accelerations are smooth
@@ -101,7 +101,7 @@ def make_reference(design: Design) -> ReferenceMotion:
     if design.reference.motion is not None:
         return design.reference.motion
     if design.reference_file is not None:
-        return _from_samples(load_samples(design.reference_file))
+        return _from_samples(reference_samples(design))
     reference = design.reference
     start, durations = np.array(reference.from_, dtype=float), np.array(reference.durations)
     durations = np.broadcast_to(durations, start.shape)

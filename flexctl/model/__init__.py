@@ -64,7 +64,7 @@ from flexctl.model.plausibility import odd_delays, odd_motion, odd_numbers
 from flexctl.model.profile import TWIST, UNIFORM, Profile
 from flexctl.model.record import BasisChoice, Solver, Unquoted, pick_basis, shown
 from flexctl.model.refusals import build, build_file, nearest, nearest_path, refuse
-from flexctl.model.samples import Samples, load_ratios, load_samples
+from flexctl.model.samples import Samples, load_ratios, reference_samples
 from flexctl.model.settings import (
     DESIGN_TABLES,
     apply_settings,
@@ -145,7 +145,6 @@ __all__ = [
     "load_method",
     "load_model",
     "load_ratios",
-    "load_samples",
     "model_text",
     "nearest",
     "nearest_path",
@@ -157,6 +156,7 @@ __all__ = [
     "read_csv",
     "read_sealed",
     "read_text",
+    "reference_samples",
     "refuse",
     "remove_draft",
     "replacing_file",

@@ -11,7 +11,7 @@ from flexctl.model.law import ObserverChoice
 from flexctl.model.link import Link
 from flexctl.model.record import NOTHING, Faults, Unquoted, shown
 from flexctl.model.refusals import nearest, refuse
-from flexctl.model.samples import load_samples
+from flexctl.model.samples import reference_samples
 
 _SAMPLES = 501  # of a motion that is a function
 _SLACK = 1e-12  # relative: a reference may end exactly where the beam does
@@ -101,7 +101,7 @@ def _positions(design: Design) -> Iterator[tuple[str, list[tuple[float, ...]]]]:
     """
     reference = design.reference
     if design.reference_file is not None:
-        joint = load_samples(design.reference_file).joint
+        joint = reference_samples(design).joint
         yield "reference.file", [(float(q.min()), float(q.max())) for q in joint]
     if reference.motion is not None:
         joint = reference.motion.sample(np.linspace(0, reference.motion.duration, _SAMPLES))[0]

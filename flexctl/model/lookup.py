@@ -13,7 +13,7 @@ from flexctl.model.design import Design
 from flexctl.model.files import read_toml
 from flexctl.model.one_per_joint import has_list_of_one, list_of_one_faults
 from flexctl.model.refusals import build_file, nearest, refuse
-from flexctl.model.samples import load_samples
+from flexctl.model.samples import reference_samples
 from flexctl.records import plain
 
 Kind = Literal["models", "designs"]
@@ -106,7 +106,7 @@ def _load(record: type[F], name_or_path: F | str | os.PathLike[str]) -> F:
 def _joints(design: Design) -> int:
     """Return the number of joints that the reference of a design moves."""
     if design.reference_file is not None:
-        return len(load_samples(design.reference_file).joint)
+        return len(reference_samples(design).joint)
     return len(design.reference.from_ or ())
 
 

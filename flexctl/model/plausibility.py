@@ -8,7 +8,7 @@ from math import hypot, pi, radians, sqrt
 from flexctl.model.arm import Arm
 from flexctl.model.design import Design
 from flexctl.model.link import Link
-from flexctl.model.samples import load_samples
+from flexctl.model.samples import reference_samples
 
 _TURN = 2 * pi
 _FASTEST = 5e3  # m/s, of w_1 l: a beam as thick as a third of its length, of steel
@@ -38,7 +38,7 @@ def odd_motion(design: Design, arm: Arm) -> list[str]:
     turning = [link.joint == "revolute" for link in arm.links]
     angles = [("from", design.reference.from_), ("to", design.reference.to)]
     if design.reference_file:
-        joint = load_samples(design.reference_file).joint
+        joint = reference_samples(design).joint
         angles = [("file", [max(row.tolist(), key=abs) for row in joint])]
     return [
         f"{design.label}: reference.{key}: {_angle(value)} at joint{j + 1}"

@@ -9,6 +9,7 @@ import numpy as np
 
 from flexctl import checks
 from flexctl.errors import InputError
+from flexctl.model.design import Design
 from flexctl.model.files import read_csv
 from flexctl.model.record import Unquoted
 from flexctl.model.refusals import refuse
@@ -64,6 +65,17 @@ def load_samples(path: Path) -> Samples:
         )
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
+
+
+def reference_samples(design: Design) -> Samples:
+    """Read the motion that a design names; InputError then also names the design and the key."""
+    path = design.reference_file
+    if path is None:
+        raise ValueError(f"{design.label}: no csv reference")
+    try:
+        return load_samples(path)
+    except InputError as error:
+        raise InputError(f"{design.label}: reference.file: {error}") from error
 
 
 def _columns(lines: list[tuple[int, list[str]]]) -> tuple[list[str], int]:

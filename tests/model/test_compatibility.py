@@ -157,6 +157,9 @@ def test_a_faulty_csv_reference_is_refused(arm, csv_design, write, text, message
         write(text, "motion.csv")
 
     assert message in refusal(arm, csv_design)
+    with pytest.raises(InputError) as caught:
+        check_design(arm, load_design(csv_design))
+    assert str(caught.value).startswith(f"{csv_design}: reference.file")
 
 
 @pytest.mark.parametrize(

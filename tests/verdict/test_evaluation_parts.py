@@ -68,12 +68,21 @@ def frozen(*rates, final=-1.0):
 )
 def test_why_a_run_ended_is_said_beside_its_frozen_loops(stability, said, unsaid):
     error = RunError("ends", time=0.4567, why="link2 bends too far")
-    words = module._explain(error, stability)
+    words = module._explain(error, stability, rounded=False)
 
     assert "0.457 s" in words
     assert "link2 bends too far" in words
     assert all(part in words for part in said)
     assert not any(part in words for part in unsaid)
+
+
+@pytest.mark.parametrize(
+    ("rounded", "cause"),
+    [(False, "so that the motion itself is the cause"), (True, "itself, or what is rounded, is")],
+)
+def test_rounding_may_be_why_a_run_of_a_stable_loop_ended(rounded, cause):
+    error = RunError("ends", time=0.4567, why="link2 bends too far")
+    assert cause in module._explain(error, frozen(-3.0, -1.25), rounded=rounded)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +217,13 @@ def judged(monkeypatch):
             does = value if callable(value) else fail(value) if fails else word(value)
             monkeypatch.setattr(module, name, does)
         reference = SimpleNamespace(torque=None)
-        design = SimpleNamespace(open_loop=open_loop, reference=reference, label="design")
+        design = SimpleNamespace(
+            open_loop=open_loop,
+            reference=reference,
+            label="design",
+            instruments=(),
+            loop=SimpleNamespace(torque_resolution=0.0),
+        )
         arm = SimpleNamespace(links=())
         truth = SimpleNamespace(arm=arm, joints=("joint1", "joint2"), m=2)
         controller = SimpleNamespace(

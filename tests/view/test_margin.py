@@ -312,7 +312,7 @@ def test_a_rigid_arm_has_no_margin_and_is_named_by_its_file(flexctl, sprung, tmp
     assert (heard.status, heard.out) == (2, "")
     assert heard.err.strip().endswith(
         f"{model}: margin: expected an arm with a flexible link or joint, whose stiffness may be "
-        "wrong, got a rigid one"
+        "wrong, got a rigid one (flexctl track --over payload.mass=FROM:TO follows its eigenvalues)"
     )
 
 

@@ -152,7 +152,10 @@ def _check_case(case: Case) -> None:
     arm = case.setup.design_arm
     if not arm.rotors and not any(link.flexible for link in arm.links):
         with_stiffness = "an arm with a flexible link or joint, whose stiffness may be wrong"
-        raise InputError(f"{arm.label}: margin: expected {with_stiffness}, got a rigid one")
+        instead = "flexctl track --over payload.mass=FROM:TO follows its eigenvalues"
+        raise InputError(
+            f"{arm.label}: margin: expected {with_stiffness}, got a rigid one ({instead})"
+        )
 
 
 def read_joints(text: str, arm: Arm) -> dict[str, float]:
