@@ -12,7 +12,16 @@ from flexctl.verdict import UNITS
 from flexctl.view.cli import cli
 
 ROOT = Path(__file__).parent.parent
-LONG = ("README", "how-many-modes", "other-numbers", "own-controller", "sweeps", "synthesis")
+LONG = (
+    "README",
+    "how-many-modes",
+    "linear-model",
+    "other-numbers",
+    "own-controller",
+    "sweeps",
+    "synthesis",
+    "tune",
+)
 PAGES = [
     *sorted(ROOT.glob("*.md")),
     *sorted(path for path in ROOT.glob("docs/**/*.md") if "generated" not in path.parts),

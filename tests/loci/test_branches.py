@@ -460,6 +460,7 @@ UNSTABLE = {
 }
 
 
+@pytest.mark.slow_but("beside a cluster-window3", "alone-window*")
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("make", UNSTABLE.values(), ids=UNSTABLE.keys())
 def test_what_happens_within_a_step_is_seen(make, window):
@@ -527,8 +528,8 @@ def random_family(seed):
 SEEDS = [*range(20), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(20, 200))]
 
 
+@pytest.mark.slow_but("followed-6", "followed-8", "proven-0", "proven-8")
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.slow_but("*-?")
 def test_a_coarse_grid_gives_the_branches_of_one_a_hundred_times_finer(follow, seed):
     family, grid = random_family(seed), np.linspace(0, 1, 5)
     coarse = follow(family, grid)

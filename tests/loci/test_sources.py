@@ -322,6 +322,7 @@ def test_critically_damped_joints_of_an_arm_are_followed_together(rrp_branches):
     np.testing.assert_allclose(coarse.values[:, joints], -20, rtol=1e-3)  # cube root of round-off
 
 
+@pytest.mark.slow_but("plane1")
 @pytest.mark.parametrize("plane", [("link2.y", "link3.y"), ("link2.z", "link3.x")])
 def test_at_rest_modes_of_an_arm_stay_in_their_plane(rrp_branches, plane):
     found, labels = rrp_branches[0][5], rrp_branches[1]

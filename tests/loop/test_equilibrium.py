@@ -149,7 +149,7 @@ def test_slopes_of_a_place_nearby_lead_to_the_same_rest(make):
     np.testing.assert_allclose(found.q, balanced(1.01)[0], rtol=1e-11)
 
 
-@pytest.mark.slow_but("3")
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [1, 3])
 def test_slopes_at_rest_are_those_of_the_forces(every):
     arm = load_model("vertical-2r")
@@ -455,6 +455,7 @@ def test_no_margin_is_given_of_where_an_arm_falls_to(make, load, rests):
     ]
 
 
+@pytest.mark.slow
 def test_a_finer_truth_without_an_equilibrium_costs_no_verdict_and_no_recommendation(make):
     # as if the finer meshes were of an arm with 5 % less payload, of which the loop falls
     arm = vertical_link(make)

@@ -192,7 +192,7 @@ REBUILT = {
 }
 
 
-@pytest.mark.slow_but("payload of the true arm")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REBUILT)
 def test_a_loop_with_rebuilt_shapes_is_the_loop_made_of_the_changed_arm(name):
     values, basis, arm = REBUILT[name], BasisChoice(order=1), two_link_arm()

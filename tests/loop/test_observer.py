@@ -85,9 +85,9 @@ def test_fine_meshes_have_an_observer_too(make, order):
     assert distance(filter_poles(loop), controller.observer.poles) < 1e-7
 
 
+@pytest.mark.slow_but("single-*")
 @pytest.mark.parametrize("share", [0.0, 1.0])
 @pytest.mark.parametrize("name", ARMS)
-@pytest.mark.slow_but("single-*", "sliding-*")
 def test_on_its_own_plant_the_loop_has_the_poles_of_both_parts(make, name, share):
     second = {"second_loop": SECOND}
     loop = close(make, name, **observing(**second))
@@ -193,7 +193,7 @@ def other_truth(make, name):
     return apply_settings(ARMS[name](make)[0], ["link1.mass_per_length=*1.1"])
 
 
-@pytest.mark.slow_but("True")
+@pytest.mark.slow
 @pytest.mark.parametrize("integral", [False, True])
 def test_a_run_is_that_of_scipy(make, stepper, integral):
     gains = {"Gp": [120.0], "Gv": [26.0]} | ({"Gi": [70.0]} if integral else {})

@@ -266,7 +266,7 @@ def level(friction, v):
     return own["viscous"] * v + (own["coulomb"] + drop) * np.tanh(v / 1e-3)
 
 
-@pytest.mark.slow_but("events")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FRICTIONS)
 def test_torques_include_the_friction_of_what_is_driven(name):
     """On a rotor it does not change the motion: its torque is added to that without friction."""

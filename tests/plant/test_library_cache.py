@@ -323,7 +323,7 @@ print(cached_library("the answer", generate))
 """
 
 
-@pytest.mark.slow_but("when needed")
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["ahead", "when needed"])
 def test_processes_that_need_the_same_library_compile_it_once(how, tmp_path):
     calls, compiler = tmp_path / "calls", tmp_path / "slow-cc"

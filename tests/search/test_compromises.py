@@ -41,6 +41,7 @@ def test_each_design_is_judged_as_it_says(found):
         assert min(known["margins.phase_deg"]) >= 55
 
 
+@pytest.mark.slow
 def test_none_is_better_in_both(found):
     first, second = ([getattr(one, name) for one in found.front] for name in ("first", "second"))
     assert (np.diff(second) > 0).all()
@@ -85,6 +86,7 @@ def test_its_ends_are_the_best_of_each(found):
     assert found.start.first == best.objective_before
 
 
+@pytest.mark.slow
 def test_designs_say_how_they_were_found(found):
     names = [one.design.name for one in found.front]
     assert len(set(names)) == len(names)

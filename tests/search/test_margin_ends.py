@@ -74,6 +74,7 @@ def test_an_end_beside_the_loss_of_an_equilibrium_has_no_slopes():
     assert slopes is None
 
 
+@pytest.mark.slow
 def test_what_is_watched_next_is_where_the_loop_is_least_stable():
     problem = problem_of(*RRP, PATH)
     start = problem.free.start

@@ -65,6 +65,7 @@ def test_each_sample_is_won_by_the_design_that_compare_ranks_first(found, soft):
     assert len(set(winners)) > 1
 
 
+@pytest.mark.slow
 def test_the_worst_arm_is_a_file_that_gives_the_same_verdict(found, soft, tmp_path):
     for name, design in (("hub-pd", "hub-pd"), ("soft", soft)):
         worst = found.worst[name]

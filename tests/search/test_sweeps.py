@@ -292,6 +292,7 @@ def made_anew(arm, design, values, truth=None):
     return close_loop(design_controller(arm, design), arm, truth)
 
 
+@pytest.mark.slow
 def test_numbers_from_and_to_zero_derive_no_more_than_they_must(monkeypatch):
     weightless = apply_settings(load_model(ARM), ["payload.mass=0", "link1.length=0.9"])
     derived = []
@@ -311,7 +312,7 @@ def test_numbers_from_and_to_zero_derive_no_more_than_they_must(monkeypatch):
             np.testing.assert_allclose(found.metrics[key][k], value, rtol=1e-9)
 
 
-@pytest.mark.slow_but("link1.length")
+@pytest.mark.slow
 @pytest.mark.parametrize("last", ["gains.Gp", "link1.length"])
 def test_lengths_are_derived_once_each_in_any_order_of_the_keys(monkeypatch, last):
     derived = []

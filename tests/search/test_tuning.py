@@ -387,7 +387,7 @@ def test_derivatives_of_runs_do_not_see_the_steps_of_torques_and_readings(metric
         assert slope == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=2e-2, abs=1e-4)
 
 
-@pytest.mark.slow_but("vertical-2r-pd-gains.Gp")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("design", "free"),
     [("vertical-2r-pd", "gains.Gp"), ("vertical-2r-lqg", "observer.noise.torque")],
@@ -429,7 +429,7 @@ def test_a_peak_above_the_torque_limit_is_kept_whatever_the_law_asks_for(most, v
 # Closed forms
 
 
-@pytest.mark.slow_but("0.0")
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [0.0, 0.1])
 def test_a_start_at_its_torque_limits_is_led_away_from_them(steps):
     # A step of 1 rad asks for a torque Gp: of the gains below the limit, the fastest loop is that
@@ -1015,7 +1015,7 @@ def test_a_search_for_a_short_settling_time_says_how_it_ended(evaluations, statu
     assert ("used up its evaluations" in explain(found)) == (status == "limit")
 
 
-@pytest.mark.slow_but("over0")
+@pytest.mark.slow
 @pytest.mark.parametrize("over", [{}, {"payload.mass": [1.0, 12.0]}])
 def test_an_arm_that_its_actuators_cannot_hold_is_refused_before_any_search(over):
     # m g l of the elbow with 12 kg, and of the shoulder with 5 N m
@@ -1038,6 +1038,7 @@ def test_by_default_half_the_decay_is_kept_where_it_shows_within_the_run():
     assert ABSCISSA not in [one.key for one in problem.requirements]
 
 
+@pytest.mark.slow
 def test_a_tuned_loop_is_proven_to_be_stable():
     found = tune(
         ARM,

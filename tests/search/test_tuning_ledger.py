@@ -49,7 +49,7 @@ def whole():
     return tune(ARM, DESIGN, FREE, jobs=1, **HOW)
 
 
-@pytest.mark.slow_but("2")
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_tuning_that_is_killed_comes_to_the_same_result(whole, jobs, tmp_path):
     script, file = tmp_path / "run.py", tmp_path / "killed.db"

@@ -107,6 +107,7 @@ def test_each_arm_has_its_own_seconds_at_its_torque_limit(make):
         assert run.saturated == pytest.approx(one.saturated, abs=5e-3)  # of the steps
 
 
+@pytest.mark.slow
 @needs_lanes
 def test_an_arm_that_leaves_its_range_ends_alone(make):
     tables = {"duration": 0.1, "gains": {"Gp": [60.0], "Gv": [20.0]}, "loop": {"duration": 0.6}}

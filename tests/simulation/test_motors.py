@@ -205,7 +205,7 @@ def test_back_emf_damps_where_the_same_gain_of_a_late_law_diverges(delayed):
     assert wild[-100:].max() > 10 * wild[:500].max()
 
 
-@pytest.mark.slow_but("decoupling")
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["joint-pd", "decoupling"])
 def test_amperes_are_torques_in_other_units(make, method):
     gravity = (0.0, -9.81, 0.0)

@@ -62,6 +62,7 @@ def off_by(run, states):
     )
 
 
+@pytest.mark.slow_but("blended", "joint-pd")
 @pytest.mark.parametrize("name", VARIANTS)
 def test_a_run_starts_at_the_sag_of_the_truth(loop_of, name):
     run = simulate(loop_of(name), times=np.array([0.0, 0.1]))

@@ -97,6 +97,7 @@ def test_the_bounded_problem_is_solved_as_all_states_enumerated(seed):
     np.testing.assert_allclose(_bounded(W, a0, F), found[0], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_smoothed_friction_tends_to_it(slider):
     times = np.linspace(0.0, 1.0, 41)
     by_events = simulate(

@@ -67,7 +67,7 @@ def held(motor):
     return of, np.array(spans), np.array(work)
 
 
-@pytest.mark.slow_but("voltage")
+@pytest.mark.slow
 @pytest.mark.parametrize("motor", [None, MOTOR], ids=["torque", "voltage"])
 @pytest.mark.usefixtures("no_compiler")
 def test_every_torque_counts_that_is_held(motor):

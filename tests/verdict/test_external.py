@@ -135,7 +135,7 @@ def sliding():
 @pytest.mark.parametrize("wrap", [as_matrices, as_function])
 @pytest.mark.parametrize(
     "case",
-    [hub, sampled, *(pytest.param(c, marks=pytest.mark.slow) for c in (elastic_joint, sliding))],
+    [sampled, *(pytest.param(c, marks=pytest.mark.slow) for c in (hub, elastic_joint, sliding))],
 )
 def test_a_wrapped_copy_of_a_built_in_law_gets_the_same_verdict(case, wrap):
     arm, design, names = case()

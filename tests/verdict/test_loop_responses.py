@@ -105,6 +105,7 @@ def test_margins_of_channels_are_those_of_python_control(loop):
         assert min(own.gain_up_db, 60) == pytest.approx(min(above, 60), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_disks_at_the_sensors_are_those_of_python_control():
     loop = hand_made(M, D, K, *GAINS)
     w = np.geomspace(0.01, 100, 20000)

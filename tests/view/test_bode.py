@@ -203,6 +203,7 @@ def test_the_report_shows_frequency_responses_of_all_designs_with_margins(compar
         np.testing.assert_allclose(turned, one.L, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_report_shows_the_reading_that_bears_least(compared):
     (record,) = reading_responses(compared).values()
     (one,) = record.channels

@@ -83,7 +83,7 @@ def test_the_radius_of_polynomials_with_a_given_product_of_roots():
     assert np.exp(found.norm) == pytest.approx(0.3 ** (1 / 3), rel=1e-3)
 
 
-@pytest.mark.slow_but("3")
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 3])
 def test_two_masses_and_a_spring_have_six_equal_poles(seed):
     # [BurkeHenrionLewisOverton06]: of order two the best abscissa is -sqrt(15)/5
@@ -171,7 +171,7 @@ def least_gamma(A, B):
     return high
 
 
-@pytest.mark.slow_but("1")
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_static_h_infinity_feedback_of_all_states_comes_close_to_the_riccati_equation(seed):
     A, B = random_plant(seed, n=3, m=1)
@@ -281,6 +281,7 @@ def test_units_of_the_outputs_change_no_controller(size):
     assert found.status == "stationary"
 
 
+@pytest.mark.slow
 def test_units_of_the_outputs_change_no_h_infinity_norm():
     plant = masses_and_a_spring(size=1e-6)
     found = flexctl.synthesise(plant, 0, "hinf", nmeas=2, ncon=1, starts=2)
