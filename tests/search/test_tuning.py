@@ -12,9 +12,12 @@ from flexctl.search.tuning import requirements as asked
 from flexctl.search.tuning import rounds
 from flexctl.search.tuning.free_numbers import FreeNumber, read_free
 from flexctl.search.tuning.reading import read_problem
+from flexctl.search.tuning.runs import Peaks
 from flexctl.search.tuning.spectra import Case, ClosedMatrix, SpectralLimit, spectral_pieces
 from flexctl.search.tuning.verification import watched_over, with_cases
+from flexctl.simulation.simulation import simulate
 from flexctl.verdict import metrics, unstable_orders
+from flexctl.verdict.performance import judge_residual
 from flexctl.view.words.tuning import tuning_words
 from tests.arms import rigid_link, single_link
 from tests.designs import make_design
@@ -976,6 +979,40 @@ def test_short_searches_without_a_limit_are_no_longer_than_a_search_may_be():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("limit", [1.516, 1.522])  # between two times of the run, 6 ms apart
+def test_a_settling_time_between_two_samples_is_reached_and_kept(limit):
+    # it falls with Gp, and the effort grows: the best gain is that of the limit
+    loop = {"duration": 6.0, "settle_within": 0.01}
+    reference = {"kind": "cycloid", "from": [0.0], "to": [np.pi / 2], "duration": 1.0}
+    table = load_design(DESIGN).table() | {"reference": reference, "loop": loop}
+    table |= {"gains": {"Gp": [30.0], "Gv": [30.0]}, "expect": {}}
+    design = Design.model_validate({**table, "name": "slow"})
+    found = tune(
+        ARM,
+        design,
+        {"gains.Gp": (15.0, 60.0)},
+        minimise="effort.rms",
+        subject_to=[f"residual.settling_time<={limit}"],
+        starts=1,
+        jobs=1,
+        evaluations=30,
+    )
+
+    assert found.feasible
+    assert limit - 1e-3 < metrics(found.after)["residual.settling_time"] <= limit
+    assert found.objective_after < found.objective_before
+
+
+def test_a_late_error_exceeds_the_band_where_the_verdict_settles_later():
+    design = load_design(DESIGN)
+    loop = close_loop(design_controller(load_model(ARM), design), ARM)
+    run = simulate(loop)
+    settled = judge_residual(run, loop.controller).settling_time
+    for after in settled + np.array([-0.05, -0.011, -1e-3, 2e-5, 1e-3, 0.013]):
+        largest = Peaks(key="residual.settling_time", after=after).signals(loop, run).max()
+        assert (largest > -np.log1p(-1e-3)) == (settled > after)  # in a band 0.1 % narrower
+
+
 def test_what_a_settling_time_limit_lacks_is_told_as_a_multiple_of_the_band():
     # J s^2 + Gv s + Gp with Gp <= 1 is slower than 2 rad/s: at 0.5 s it is far from 5 mm
     found = tune_once(

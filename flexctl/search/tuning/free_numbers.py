@@ -196,7 +196,8 @@ def _split(text: str) -> tuple[str, Bounds]:
 def _keys(design: Design, key: str) -> list[str]:
     """Keys of the numbers that a key stands for: itself, or those in a table."""
     if not key or not (key.split(".")[0] in _TABLES or _LISTED.fullmatch(key)):
-        hint = nearest_path(key, _all_numbers(design)) or nearest(key, _TABLES)
+        known = (*_TABLES, "filters[1].frequency", "position_feedback[1].gain")
+        hint = nearest_path(key, _all_numbers(design)) or nearest(key, known)
         raise InputError(f"free: expected gains or weights of the design ({hint}), got {key!r}")
     keys = _numbers_below(design, key)
     if not keys:

@@ -327,7 +327,8 @@ class Rounds:
         for k, one in enumerate(self.problem.requirements):
             beyond = max(arm.violations[k] for arm in judged.counted)
             if one.key.startswith(OF_RUNS) and _KEPT < beyond <= _MOST_RESERVE:
-                reserves[one] = reserves.get(one, 0.0) + 2 * beyond
+                kept = reserves.get(one, 0.0)
+                reserves[one] = max(2 * kept, kept + 2 * beyond)
         new = reserves != self.problem.reserves
         self.problem = replace(self.problem, reserves=reserves)
         return new

@@ -14,6 +14,7 @@ from flexctl.simulation import Trajectory
 _MOST = 6  # peaks of one signal
 _WINDOW = 0.5  # of the largest: peaks that may become the largest nearby
 _INSIDE = 1e-3  # of the band of settling: the run of a verdict, as fine, touches it no more then
+_SAME = 1e-12  # s: round-off of a time
 _FLOOR = 1e-3  # of the band of settling: what is below it is no error any more
 
 
@@ -41,8 +42,9 @@ class Peaks:
         end = loop.controller.reference.duration
         if self.key == SETTLING:
             band = (1 - _INSIDE) * loop.controller.design.loop.settle_within
-            error = np.log(np.maximum(run.rest_error, _FLOOR * band) / band)
-            return np.where(run.t >= end + self.after - 1e-12, error, -np.inf)[None]
+            error, first = _error_from(run, end + self.after)
+            signal = np.log(np.maximum(error, _FLOOR * band) / band)
+            return np.where(np.arange(len(signal)) >= first, signal, -np.inf)[None]
         if self.key == PEAK:
             return np.abs(run.tau[list(self.joints)] if self.joints else run.tau)
         moving = run.t <= end if end > 0 and loop.controller.reference.rests else run.t >= 0
@@ -69,6 +71,22 @@ class Peaks:
                 least = top - 2.0 if self.key == SETTLING else _WINDOW * top
                 found += [(row, int(k)) for k in columns if signal[k] >= least]
         return found
+
+
+def _error_from(run: Trajectory, time: float) -> tuple[Array, int]:
+    """Return tip errors [m] (N,) of a run, and the number of the first that counts from a time on.
+
+    Between two samples the error is on a line, as where a verdict finds the settling time: the
+    sample before the time then has the error at it.
+    """
+    t, error = run.t, run.rest_error
+    first = int(np.searchsorted(t, time - _SAME))
+    if not 0 < first < len(t) or t[first] <= time + _SAME:
+        return error, first
+    part = (time - t[first - 1]) / (t[first] - t[first - 1])
+    at_time = error.copy()
+    at_time[first - 1] += part * (error[first] - error[first - 1])
+    return at_time, first - 1
 
 
 PEAKED = (
