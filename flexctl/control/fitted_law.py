@@ -354,8 +354,8 @@ def _late_readings(
 def _slopes(plant: Plant, fitted: Instrumentation, joints: Array) -> Array:
     """Return dy/d[q; v] (p, 2n) of the readings where the arm rests, sagging under gravity.
 
-    There, not at the straight arm, lies the model of the observer's gain; the reading of a gauge on
-    a sliding link changes with its length where the link is bent.
+    The observer's gain is designed at that equilibrium, too. The reading of a gauge on a bent
+    sliding link depends on the position of the link.
     """
     q, v = ca.SX.sym("q", plant.n), ca.SX.sym("v", plant.n)
     free = plant.free_input

@@ -269,7 +269,7 @@ def graph_symbols(law: ca.Function) -> list[Any]:
 def law_slopes(law: ca.Function, by: Sequence[int]) -> ca.Function:
     """Derive the function of a law's inputs -> derivatives (m + n_z, .) of [tau; dz/dt] by some.
 
-    `by` numbers these inputs from 0; the columns are theirs, one input beside the other.
+    `by` holds the indices of these inputs, from 0; their columns follow in that order.
     """
     inputs = graph_symbols(law)
     chosen = ca.vertcat(*(inputs[k] for k in by))

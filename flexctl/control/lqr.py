@@ -96,13 +96,13 @@ def design_lqr(
     if residual > (_LARGEST_WITH_DECAY if decay else _LARGEST_RESIDUAL):
         raise DesignError(
             f"{loop}: the Riccati equation is solved by {how} to a relative residual of "
-            f"{residual:.1e} only; {_advice(decay, least)}"
+            f"{residual:.1e} only; {_advice(decay, least=least)}"
         )
     _require_decay(poles, decay, loop, least=least)
     return StateFeedback(gain=gain, cost=P, poles=poles, residual=residual, solver=how, decay=decay)
 
 
-def _advice(decay: float, least: bool) -> str:
+def _advice(decay: float, *, least: bool) -> str:
     if least:
         return "try a smaller decay"
     other = "a smaller decay, " if decay else ""
@@ -116,11 +116,12 @@ def _require_decay(poles: ComplexArray, decay: float, loop: str, *, least: bool)
     if worst.real < slack - decay:
         return
     # without decay an undamped mode that is unobservable in Q stays undamped
-    why = (
-        f"right of its decay of {decay:g} 1/s; choose a smaller one"
-        if least
-        else "which the weights do not penalise; give every kind of motion a weight above zero"
-    )
+    weigh = "give every kind of motion a weight above zero"
+    if decay:
+        other = "" if least else f", or {weigh}"
+        why = f"right of its decay of {decay:g} 1/s; choose a smaller one{other}"
+    else:
+        why = f"which the weights do not penalise; {weigh}"
     raise DesignError(f"{loop}: the closed loop keeps a pole at {worst:.4g} rad/s, {why}")
 
 

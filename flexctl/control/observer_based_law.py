@@ -280,8 +280,10 @@ class _ObservedLaw:
         for k, one in enumerate(self.states.observer.predictions):
             fixed += [numbers[f"{name}{k}"] for name in one.numbers]
         results = [ca.densify(part) for part in (*parts, *fixed)]
-        moving = [False, *[True] * 6, False][: len(inputs)]  # nothing has slopes by time or numbers
-        corrected = ca.Function("corrected", inputs, results, {"is_diff_in": moving, **CALLED})
+        # nothing asks for slopes by the time or the numbers, which take long to compile
+        differentiable = [k not in (0, 7) for k in range(len(inputs))]
+        options = {"is_diff_in": differentiable, **CALLED}
+        corrected = ca.Function("corrected", inputs, results, options)
         size, first = 2 * plant.n, inputs[1].numel()
         rate, step = rate_function(plant), step_function(plant)
         stages = 2 * sum(prediction.count for prediction, _ in self.states.spans)

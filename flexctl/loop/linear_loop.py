@@ -123,10 +123,10 @@ class LinearLoop(Summary):
 
     @cached_property
     def _law_between_samples(self) -> tuple[Array, Array, Array]:
-        """The continuous law z' = F z + S u, of whose inputs u are what the parts of it receive.
+        """Continuous law z' = F z + S u, u being what each of its parts receives from outside.
 
-        Of a sampled law the one that it discretises exactly. Returns, all (n_z, n_z), which entries
-        lie within one part, F, and S.
+        For a sampled law it is the continuous law whose exact discretisation it is. Returns the
+        mask of entries within one part, F and S, all (n_z, n_z).
         """
         n, own = len(self.F), np.eye(len(self.F))
         within = np.ones((n, n), bool) if self.parts is None else self.parts[:, None] == self.parts

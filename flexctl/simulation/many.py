@@ -137,7 +137,8 @@ def _pose(loop: ClosedLoop, times: Array | None, tolerance: Tolerance) -> _Posed
     given = pose(loop, times, None, tolerance)
     turned, stretches = required_steps(given), count_stretches(given.events)
     name, most = attempts(loop, turned, stretches, tolerance.max_steps)[0]
-    alone = name != "explicit" or loop.truth.arm.sticking_joints  # events are those of one arm
+    # events of joints are those of one arm; what takes too many steps is refused by `simulate`
+    alone = name != "explicit" or loop.truth.arm.sticking_joints or stretches > tolerance.max_steps
     return _Posed(given=given, turned=turned, most=None if alone else most)
 
 

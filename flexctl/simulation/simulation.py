@@ -230,7 +230,7 @@ def _begin_at(loop: ClosedLoop, start: tuple[Array, ...], rest: Start) -> Start:
 def _integrate(given: InitialValueProblem, name: str, step: float | None) -> Run | RunFailure:
     """Run the integrator of this name, or for ``auto`` the best one for the loop."""
     stretches, most = count_stretches(given.events), given.tolerance.max_steps
-    if step is None and stretches > most:  # so it is known before minutes have passed
+    if step is None and stretches > most:  # each needs a step: said now, not after minutes
         return RunFailure(
             time=0.0,
             why=f"its {stretches} samples and other events exceed the limit of {most} steps",

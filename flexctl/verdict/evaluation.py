@@ -239,7 +239,11 @@ def _evaluate(
             assessment.missing.update(dict.fromkeys(("tracking", "residual", "effort"), str(error)))
             ended = _linear(assessment, poses, stability)
         else:
-            ended = {"failed": _explain(error, stability, rounded=_rounds(loop.controller.design))}
+            ended = {
+                "failed": _explain(
+                    error, stability, quantised=_is_quantised(loop.controller.design)
+                )
+            }
         return assessment.evaluation(rest=equilibrium, stability=stability, **ended)
     except ComputationError as error:
         return assessment.evaluation(rest=equilibrium, stability=stability, failed=str(error))
@@ -442,10 +446,10 @@ def why_it_failed(error: Exception) -> str:
     return f"the computation failed: {why} ({words})"
 
 
-def _explain(error: RunError, stability: Stability | None, *, rounded: bool) -> str:
+def _explain(error: RunError, stability: Stability | None, *, quantised: bool) -> str:
     """Explain when and why a run ended, and whether the frozen loop is stable.
 
-    `rounded`: readings or torques have steps, which linear models leave out.
+    `quantised`: readings or torques are, which linear models leave out.
     """
     words = f"the run ends at t = {error.time:.3g} s: {error.why}"
     if stability is None or np.isnan(stability.path_abscissa).any():
@@ -460,10 +464,10 @@ def _explain(error: RunError, stability: Stability | None, *, rounded: bool) -> 
         )
     if rate <= 0:
         still = "the loop is stable" if rate < 0 else "no disturbance grows"
-        cause = "the motion itself, or what is rounded," if rounded else "the motion itself"
+        other = " or the quantisation of readings or torques" if quantised else ""
         return (
-            f"{words}; held still at every judged pose of the motion {still}, so that {cause} is "
-            "the cause"
+            f"{words}; held still at every judged pose of the motion {still}, so that the motion "
+            f"itself{other} is the cause"
         )
     return (
         f"{words}; held still at a pose of the motion (t = {at:.3g} s) it is unstable, a "
@@ -471,7 +475,7 @@ def _explain(error: RunError, stability: Stability | None, *, rounded: bool) -> 
     )
 
 
-def _rounds(design: Design) -> bool:
+def _is_quantised(design: Design) -> bool:
     steps = [one.resolution for one in design.instruments]
     return bool(design.loop.torque_resolution or any(steps))
 

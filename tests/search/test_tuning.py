@@ -588,7 +588,7 @@ def test_an_interrupt_while_another_start_is_sought_keeps_what_the_first_search_
 def test_an_arm_without_a_verdict_is_named_with_the_reason():
     heavy = {"over": {"payload.mass": 1e9}, "minimise": ABSCISSA, "jobs": 1, "starts": 1}
     found = tune("vertical-2r", "vertical-2r-pd", {"gains.Gp": (1.0, 1e4)}, **heavy)
-    arm, why = found.failed
+    arm, why = found.no_verdict
 
     assert arm == {"truth.payload.mass": 1e9}
     assert "payload.mass = 1e+09: " in tuning_words(found)

@@ -68,7 +68,7 @@ def frozen(*rates, final=-1.0):
 )
 def test_why_a_run_ended_is_said_beside_its_frozen_loops(stability, said, unsaid):
     error = RunError("ends", time=0.4567, why="link2 bends too far")
-    words = module._explain(error, stability, rounded=False)
+    words = module._explain(error, stability, quantised=False)
 
     assert "0.457 s" in words
     assert "link2 bends too far" in words
@@ -77,12 +77,12 @@ def test_why_a_run_ended_is_said_beside_its_frozen_loops(stability, said, unsaid
 
 
 @pytest.mark.parametrize(
-    ("rounded", "cause"),
-    [(False, "so that the motion itself is the cause"), (True, "itself, or what is rounded, is")],
+    ("quantised", "cause"),
+    [(False, "the motion itself is the cause"), (True, "itself or the quantisation of readings")],
 )
-def test_rounding_may_be_why_a_run_of_a_stable_loop_ended(rounded, cause):
+def test_quantisation_may_be_why_a_run_of_a_stable_loop_ended(quantised, cause):
     error = RunError("ends", time=0.4567, why="link2 bends too far")
-    assert cause in module._explain(error, frozen(-3.0, -1.25), rounded=rounded)
+    assert cause in module._explain(error, frozen(-3.0, -1.25), quantised=quantised)
 
 
 @pytest.mark.parametrize(

@@ -47,9 +47,9 @@ _LONGEST = 0.5  # longest step, in units of 1 + |error|
 _LOCATED = 1e-7  # accuracy of an end, relative to the error or to 0.01
 _INWARD = 0.02  # of the bracket's width, by which the secant's point is moved inwards
 _TURNED = 0.15  # largest relative change of an eigenvalue in a step
-_AIM = 0.8  # of the largest change, that of the next step
-_ENDED = 2.0  # of it, that stands for a step in which the equilibrium ends
-_SHORTER, _LONGER = 0.1, 2.5  # least and largest factor of a step
+_AIM = 0.8  # change aimed at in the next step, relative to the largest allowed
+_ENDED = 2.0  # change attributed to a step in which the equilibrium ends
+_SHORTER, _LONGER = 0.1, 2.5  # bounds of the ratio of successive steps
 _SLOW = 1e-2  # of the median size of eigenvalues: slower ones may change as much as these
 _DAMPED = 0.02  # largest change of a damping ratio in a step
 _NEGLIGIBLE = 1e-5  # error: where an undamped mode grows below it, the margin is 0
@@ -274,7 +274,7 @@ class ErrorFamily:
             there = self.at(ahead, here, before)
             change = _ENDED if there is None else _change(here, there)
             least, tried = _resolution(here.error), min(step, abs(ahead - here.error))
-            step = tried * float(np.clip(_AIM / change, _SHORTER, _LONGER))
+            step = tried * max(_AIM / max(change, _AIM / _LONGER), _SHORTER)
             if there is not None and change <= 1:
                 if self._lost_at(there):
                     return self._located(before, here, there)
@@ -351,7 +351,10 @@ def _between(here: Followed, there: Followed, allowed: float) -> float:
 
 
 def _change(here: Followed, there: Followed) -> float:
-    """How far eigenvalues move in a step, relative to what cannot cross the axis and return."""
+    """Largest change of an eigenvalue or a damping ratio in a step, relative to its limit.
+
+    Up to 1 no eigenvalue can cross the axis and return unseen.
+    """
     gap = np.abs(here.compared[:, None] - there.compared)
     rows, columns = scipy.optimize.linear_sum_assignment(gap)
     first, last = here.compared[rows], there.compared[columns]
@@ -361,7 +364,7 @@ def _change(here: Followed, there: Followed) -> float:
     turned = np.abs(last - first) / (_TURNED * np.maximum(size, slow))
     depth = here.depth[rows]
     less = np.abs(there.depth[columns] - depth) / np.maximum(_DAMPED, 0.5 * np.abs(depth))
-    return float(np.maximum(turned, np.where(size < slow, 0.0, less)).max(initial=_AIM / _LONGER))
+    return float(np.maximum(turned, np.where(size < slow, 0.0, less)).max(initial=0.0))
 
 
 def _reach(family: ErrorFamily, here: Followed, error: float) -> Followed | None:

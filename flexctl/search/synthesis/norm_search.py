@@ -38,8 +38,10 @@ Norm = Literal["hinf", "h2", "abscissa"]
 _BRIEF, _LONG = 250, 1200  # evaluations from each start, and from the best
 _CHEAP = 1500  # of the H2 norm, a tenth as long as those of the largest peak
 _MOST_STARTS = 200  # from which a stable loop is sought
-_RESIZED, _OTHER_SIZE = 4, 5.0  # further descents, where sizes are off by that factor
-_SMALL = 1e-3  # of the size at which a free number moves eigenvalues: the least one
+_MOST_RESCALINGS = 4  # a factor of 1e4 between two, or so, is made good
+_RESCALED_FROM = 5.0  # factor by which the size of a free number, or the norm, has changed
+_SMALL = 1e-3  # least size of a free number, relative to that at which it moves eigenvalues
+_SAME = 1e-9  # relative: a norm that is no worse
 _FINAL = 2  # starts from which the search goes on to the end
 _FAR = 2.0  # of the best: what is worse by more is left there
 _DEPTHS = (1.0, 0.3, 0.1)  # of edges below the largest eigenvalue, relative to it
@@ -293,19 +295,25 @@ class NormSearch:
             yield points[best]
 
     def _finish(self, x: Array, seed: int, callback: Callable[[Progress], bool | None]) -> Minimum:
-        """Descend to the end; on from there where free numbers have become of another size.
+        """Descend to the end; again with new scales while a free number or the norm changes much.
 
-        What is stationary is measured in their size and in that of the norm.
+        What is stationary is measured in these scales. A search that stalled or ran out of
+        evaluations is not begun again, as that takes long.
         """
         found, used = self._descend(x, _LONG, seed, callback, certify=True), self._sizes(x)
+        if self.kind == "abscissa":
+            return found
         least = _SMALL * variable_sizes(self.loop, self.structure)
-        for _ in range(_RESIZED):
+        for _ in range(_MOST_RESCALINGS):
             sizes = np.maximum(np.abs(found.x), least)
-            ratio = np.maximum(sizes / used, used / sizes).max()
-            if self.kind == "abscissa" or found.status != "stationary" or ratio < _OTHER_SIZE:
+            changes = [*(sizes / used), *(used / sizes)]
+            fallen = found.history[0].objective / max(found.objective, np.finfo(float).tiny)
+            if found.status != "stationary" or max(*changes, fallen) < _RESCALED_FROM:
                 break
             again = self._descend(found.x, _BRIEF, seed, callback, certify=True, scale=sizes)
-            found, used = min(again, found, key=_merit), sizes
+            if _merit(again) > (found.violation, found.objective * (1 + _SAME)):
+                break
+            found, used = again, sizes
         return found
 
     def _sizes(self, x: Array) -> Array:

@@ -64,10 +64,10 @@ class Synthesis(Summary):
         Of the closed loop (n + k,), [rad/s] or z.
     stationarity, radius
         How far the answer is from locally optimal: the length of the smallest combination of
-        gradients gathered within a radius, in free numbers each divided by its own size (that
-        where the search started, or at which it moves eigenvalues by their own size). Relative to
-        the norm; of a spectral abscissa to the typical rate, the geometric mean of the moduli of
-        the plant's eigenvalues.
+        gradients gathered within a radius, in free numbers each divided by its own size (about
+        that of the answer, or at which it moves eigenvalues by their own size). Relative to the
+        norm; of a spectral abscissa to the typical rate, the geometric mean of the moduli of the
+        plant's eigenvalues (1 of a sampled loop).
     status
         ``stationary``, or why the search ended before (`stalled`, `limit`, `stopped`); `unbounded`
         where a spectral abscissa falls as far as gains grow.

@@ -89,7 +89,9 @@ class FreeNumber:
     def place(self, value: float) -> float:
         """Return u [-] of a value, the inverse of `value`."""
         ends = np.array([self.lower, self.upper, value])
-        low, high, there = np.log(ends) if self.logarithmic else ends / 2  # lest the span overflow
+        low, high, there = (
+            np.log(ends) if self.logarithmic else ends / 2
+        )  # halved, so that no span overflows
         return float((there - low) / (high - low))
 
 
@@ -196,8 +198,8 @@ def _split(text: str) -> tuple[str, Bounds]:
 def _keys(design: Design, key: str) -> list[str]:
     """Keys of the numbers that a key stands for: itself, or those in a table."""
     if not key or not (key.split(".")[0] in _TABLES or _LISTED.fullmatch(key)):
-        known = (*_TABLES, "filters[1].frequency", "position_feedback[1].gain")
-        hint = nearest_path(key, _all_numbers(design)) or nearest(key, known)
+        listed = [one for one in _all_numbers(design) if _LISTED.fullmatch(one)]
+        hint = nearest_path(key, _all_numbers(design)) or nearest(key, [*_TABLES, *listed])
         raise InputError(f"free: expected gains or weights of the design ({hint}), got {key!r}")
     keys = _numbers_below(design, key)
     if not keys:

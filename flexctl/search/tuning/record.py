@@ -145,8 +145,8 @@ class Tuning(Summary):
     worst_before, worst_after
         Metrics of both designs, each on the arm and the joint where it is worst; NaN where an arm
         has none.
-    failed
-        Where there is no full verdict on the result, the arm and the reason; else None.
+    no_verdict
+        An arm on which the result could not be judged fully, and why; None where there is none.
     eigenvalues
         Of the nominal loop at the final pose (k, n) [rad/s], each column on the way from the first
         design to the second.
@@ -193,7 +193,7 @@ class Tuning(Summary):
     shape_error: tuple[ShapeChange, str, float] | None = None
     interrupted: bool = False
     resumed: int = 0
-    failed: tuple[Mapping[str, float], str] | None = None
+    no_verdict: tuple[Mapping[str, float], str] | None = None
 
     def _facts(self) -> dict[str, Any]:
         return {

@@ -152,9 +152,7 @@ class Rounds:
                 best = min(best, self._nearest(best.u), key=lambda one: one.order)
             except KeyboardInterrupt:
                 self._interrupt()
-        # none of which was learned from; who interrupts does not wait for them
-        others = [] if self.interrupted else self._others(unseen, self.seed + _ROUNDS + 1)
-        drawn = self._judge(best.u, others) if others else None
+        drawn = None if self.interrupted else self._drawn(best.u, unseen)
         return self._result(judged[0], best, drawn, begin)
 
     def _rounds(self, first: _Judged, unseen: int) -> None:
@@ -182,6 +180,15 @@ class Rounds:
                 return
             best = min(best, judged, key=lambda one: one.order)
             places = [found.u]
+
+    def _drawn(self, u: Array, unseen: int) -> _Judged | None:
+        """Judge a place on arms from which nothing was learned; None if the user does not wait."""
+        others = self._others(unseen, self.seed + _ROUNDS + 1)
+        try:
+            return self._judge(u, others) if others else None
+        except KeyboardInterrupt:
+            self._interrupt()
+            return None
 
     def _interrupt(self) -> None:
         self.interrupted = True
@@ -327,7 +334,7 @@ class Rounds:
         for k, one in enumerate(self.problem.requirements):
             beyond = max(arm.violations[k] for arm in judged.counted)
             if one.key.startswith(OF_RUNS) and _KEPT < beyond <= _MOST_RESERVE:
-                kept = reserves.get(one, 0.0)
+                kept = reserves.get(one, 0.0)  # at least doubled, as there are few rounds
                 reserves[one] = max(2 * kept, kept + 2 * beyond)
         new = reserves != self.problem.reserves
         self.problem = replace(self.problem, reserves=reserves)
@@ -412,7 +419,7 @@ class Rounds:
             judged_on=tuple(one.arm for one in best.arms),
             worst_before=worst_metrics(first.counted),
             worst_after=worst_metrics(best.counted),
-            failed=(best.worst.arm, best.worst.failed) if best.worst.failed else None,
+            no_verdict=(best.worst.arm, best.worst.failed) if best.worst.failed else None,
             eigenvalues=eigenvalue_path(problem, first.u, best.u),
             nearby={} if same or self.interrupted else self._unless_interrupted(best.u),
             certificate=_certificate(problem, best.u),

@@ -42,7 +42,7 @@ class Peaks:
         end = loop.controller.reference.duration
         if self.key == SETTLING:
             band = (1 - _INSIDE) * loop.controller.design.loop.settle_within
-            error, first = _error_from(run, end + self.after)
+            error, first = _errors_after(run, end + self.after)
             signal = np.log(np.maximum(error, _FLOOR * band) / band)
             return np.where(np.arange(len(signal)) >= first, signal, -np.inf)[None]
         if self.key == PEAK:
@@ -73,11 +73,11 @@ class Peaks:
         return found
 
 
-def _error_from(run: Trajectory, time: float) -> tuple[Array, int]:
-    """Return tip errors [m] (N,) of a run, and the number of the first that counts from a time on.
+def _errors_after(run: Trajectory, time: float) -> tuple[Array, int]:
+    """Return tip errors [m] (N,) and the index of the first at or after a time [s].
 
-    Between two samples the error is on a line, as where a verdict finds the settling time: the
-    sample before the time then has the error at it.
+    Where the time lies between two samples, the earlier one is replaced by the error interpolated
+    at that time, as in the settling time of a verdict.
     """
     t, error = run.t, run.rest_error
     first = int(np.searchsorted(t, time - _SAME))

@@ -66,7 +66,8 @@ def tuning_json(tuning: Tuning) -> dict[str, Any]:
             "shape_error": shape_error_json(tuning),
             "starts": [_start(one, tuning) for one in tuning.starts],
             **attributes(tuning, "evaluations seconds interrupted resumed"),
-            "failed": tuning.failed and {"arm": dict(tuning.failed[0]), "why": tuning.failed[1]},
+            "no_verdict": tuning.no_verdict
+            and {"arm": dict(tuning.no_verdict[0]), "why": tuning.no_verdict[1]},
             "worst": {"before": dict(tuning.worst_before), "after": dict(tuning.worst_after)},
             "before": evaluation_json(tuning.before),
             "after": evaluation_json(tuning.after),

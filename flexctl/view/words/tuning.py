@@ -258,9 +258,9 @@ def _limits(tuning: Tuning) -> Iterator[str]:
                 "It is not stable at rest at the end of the motion (spectral abscissa "
                 f"{rate} 1/s), so that it has no margins."
             )
-        elif tuning.failed and tuning.failed[0]:
-            where = arm_words(tuning, tuning.failed[0])
-            yield f"On {where}: {tuning.failed[1].rstrip('.')}."
+        elif tuning.no_verdict and tuning.no_verdict[0]:
+            where = arm_words(tuning, tuning.no_verdict[0])
+            yield f"On {where}: {tuning.no_verdict[1].rstrip('.')}."
         elif not failed and (len(beyond) < len(lost) or not (lost or finer)):
             yield "On an arm that was judged the loop is not stable, or its run fails."
         if beyond:
