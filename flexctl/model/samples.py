@@ -68,7 +68,7 @@ def load_samples(path: Path) -> Samples:
 
 
 def reference_samples(design: Design) -> Samples:
-    """Read the motion that a design names; An InputError names the design and the key."""
+    """Read the motion that a design names. An InputError names the design and the key."""
     path = design.reference_file
     if path is None:
         raise ValueError(f"{design.label}: no csv reference")

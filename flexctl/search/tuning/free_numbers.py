@@ -89,9 +89,8 @@ class FreeNumber:
     def place(self, value: float) -> float:
         """Return u [-] of a value, the inverse of `value`."""
         ends = np.array([self.lower, self.upper, value])
-        low, high, there = (
-            np.log(ends) if self.logarithmic else ends / 2
-        )  # halved, so that no span overflows
+        # halved, so that no span overflows
+        low, high, there = np.log(ends) if self.logarithmic else ends / 2
         return float((there - low) / (high - low))
 
 
