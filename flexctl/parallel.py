@@ -18,6 +18,7 @@ from typing import Any, Generic, Self, TypeVar
 
 T = TypeVar("T")
 
+_SIGNALS = {signal.SIGINT, signal.SIGTERM}  # that interrupt a command
 _DEATH_OF_PARENT = 1  # PR_SET_PDEATHSIG of Linux: the death of the thread that forked
 
 
@@ -84,8 +85,9 @@ class _Fork(Generic[T]):
         return self
 
     def _work(self, sender: Connection) -> None:
-        # Ctrl-C reaches the whole group: the parent decides what becomes of it
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # signals may reach the whole group: the parent decides what becomes of it
+        for one in _SIGNALS:
+            signal.signal(one, signal.SIG_IGN)
         # and where it is killed, nothing else ends this process
         ct.CDLL(None).prctl(_DEATH_OF_PARENT, signal.SIGKILL)
         if os.getppid() != self._parent:
@@ -123,8 +125,8 @@ class _Fork(Generic[T]):
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Hold back Ctrl-C during a fork, and Python's warning of forks beside threads."""
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Hold back interrupts during a fork, and Python's warning of forks beside threads."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)

@@ -141,55 +141,55 @@ def _observed_continuously(
     return FittedLaw(parts=observed, unlimited=unlimited, observer=observer, fitted=fitted)
 
 
-_Observers = TypeVar("_Observers", Observer, SampledObserver)
-_kept: deque[tuple[Plant, str, Any]] = deque(maxlen=16)
+_T = TypeVar("_T")
+_known: deque[tuple[Plant, str, Any]] = deque(maxlen=16)
 
 
-def _once(
-    make: Callable[[Plant, Design, ReferenceMotion, Instrumentation | None], _Observers],
-) -> Callable[[Plant, Design, ReferenceMotion, Instrumentation | None], _Observers]:
-    """Let an observer be designed once for all designs that differ in the law that uses it."""
-
-    def known(
-        plant: Plant,
-        design: Design,
-        reference: ReferenceMotion,
-        fitted: Instrumentation | None,
-    ) -> _Observers:
-        ends = reference.start.tolist(), reference.final.tolist()
-        facts = repr((design.observer, design.instruments, design.loop, ends, design.label))
-        for its_plant, its_facts, observer in _kept:
-            if its_plant is plant and its_facts == facts:
-                return observer
-        observer = make(plant, design, reference, fitted)
-        _kept.appendleft((plant, facts, observer))
-        return observer
-
-    return known
+def _once(plant: Plant, facts: object, make: Callable[[], _T]) -> _T:
+    """Return what `make` returns: once for this plant and these facts, which `repr` tells apart."""
+    name = repr(facts)
+    for its_plant, its_name, made in _known:
+        if its_plant is plant and its_name == name:
+            return made
+    made = make()
+    _known.appendleft((plant, name, made))
+    return made
 
 
-@_once
+def _facts_of_observer(design: Design, reference: ReferenceMotion) -> tuple[object, ...]:
+    """Return all of a design on which its observer depends, whatever the law that uses it."""
+    ends = reference.start.tolist(), reference.final.tolist()
+    return "observer", design.observer, design.instruments, design.loop, ends, design.label
+
+
 def _continuous_observer(
     plant: Plant, design: Design, reference: ReferenceMotion, fitted: Instrumentation | None
 ) -> Observer:
     nominal, kinds = plant.nominal, design.ideal_instruments
     if fitted:
-        read = _continuous_readings(nominal, reference, fitted)
         kinds = tuple(dict.fromkeys(one.kind for one in fitted.readings))
-    else:
-        read = _ideal_instruments(nominal, design, reference)
-    return design_observer(nominal, design, reference, read, kinds)
+
+    def make() -> Observer:
+        if fitted:
+            read = _continuous_readings(nominal, reference, fitted)
+        else:
+            read = _ideal_instruments(nominal, design, reference)
+        return design_observer(nominal, design, reference, read, kinds)
+
+    return _once(plant, _facts_of_observer(design, reference), make)
 
 
-@_once
 def _sampled_observer(
     plant: Plant, design: Design, reference: ReferenceMotion, fitted: Instrumentation | None
 ) -> SampledObserver:
-    if fitted:
-        readings = _late_readings(plant, reference, fitted)
-    else:
-        readings = _ideal_readings(plant, design, reference)
-    return design_sampled_observer(plant.nominal, design, reference, readings)
+    def make() -> SampledObserver:
+        if fitted:
+            readings = _late_readings(plant, reference, fitted)
+        else:
+            readings = _ideal_readings(plant, design, reference)
+        return design_sampled_observer(plant.nominal, design, reference, readings)
+
+    return _once(plant, _facts_of_observer(design, reference), make)
 
 
 def _observed(
@@ -357,13 +357,18 @@ def _slopes(plant: Plant, fitted: Instrumentation, joints: Array) -> Array:
     The observer's gain is designed at that equilibrium, too. The reading of a gauge on a bent
     sliding link depends on the position of the link.
     """
-    q, v = ca.SX.sym("q", plant.n), ca.SX.sym("v", plant.n)
-    free = plant.free_input
-    slopes = ca.jacobian(readings_at(plant, fitted.readings, q, v), ca.vertcat(q, v))
-    values = ca.Function("slopes", [q, v, *free], [ca.densify(slopes)])
-    known = [plant.numbers] if free else []
-    rest, _ = find_equilibrium(plant.nominal, plant.straight(joints))
-    return np.array(values(rest, np.zeros(plant.n), *known))
+
+    def make() -> Array:
+        q, v = ca.SX.sym("q", plant.n), ca.SX.sym("v", plant.n)
+        free = plant.free_input
+        slopes = ca.jacobian(readings_at(plant, fitted.readings, q, v), ca.vertcat(q, v))
+        values = ca.Function("slopes", [q, v, *free], [ca.densify(slopes)])
+        known = [plant.numbers] if free else []
+        rest, _ = find_equilibrium(plant.nominal, plant.straight(joints))
+        return np.array(values(rest, np.zeros(plant.n), *known))
+
+    read = [(one.kind, one.place, one.xi) for one in fitted.readings]
+    return _once(plant, ("slopes", read, joints.tolist()), make)
 
 
 def _ideal_readings(plant: Plant, design: Design, reference: ReferenceMotion) -> LateReadings:
@@ -382,5 +387,6 @@ def _ideal_readings(plant: Plant, design: Design, reference: ReferenceMotion) ->
 def _ideal_instruments(plant: Plant, design: Design, reference: ReferenceMotion) -> Instruments:
     """Ideal instruments of a design plant, with the noise that the observer's table states."""
     noise, gauges = (design.observer or ObserverChoice()).noise, design.loop.strain_gauges
-    kinds = design.ideal_instruments
-    return assemble_instruments(plant, kinds, noise, reference.final, gauges)
+    kinds, joints = design.ideal_instruments, reference.final
+    make = partial(assemble_instruments, plant, kinds, noise, joints, gauges)
+    return _once(plant, ("instruments", kinds, noise, joints.tolist(), gauges), make)

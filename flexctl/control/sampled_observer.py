@@ -33,6 +33,7 @@ from flexctl.model import Design, ObserverChoice
 from flexctl.plant import LinearPlant, Plant, linearise
 
 _LARGEST_RESIDUAL = 1e-6
+_ACCURATE = 1e-13  # residual at which no better solution is looked for
 _DOUBLINGS = 60  # of the cycle: errors that last so long do not decay
 
 
@@ -311,7 +312,8 @@ def _riccati(A: Array, C: Array, Q: Array, R: Array) -> Array:
     """Solve P = A (P - P C'(C P C' + R)^-1 C P) A' + Q.
 
     The pencil of the equation is ill-conditioned where Q and R differ much in size, and its scaling
-    by SciPy helps or harms: Q is brought to size 1, and the better of both ways is taken.
+    by SciPy helps or harms: Q is brought to size 1, and where one way is not accurate the better of
+    both is taken.
     """
     s, found = 1 / np.sqrt(np.linalg.norm(Q)), list[tuple[float, Array]]()
     reasons = ""
@@ -324,6 +326,8 @@ def _riccati(A: Array, C: Array, Q: Array, R: Array) -> Array:
         P = (P + P.T) / 2 / s**2
         rest = _predicted(P, A, C, Q, _corrector(P, C, R)) - P
         found.append((float(np.linalg.norm(rest) / np.linalg.norm(P)), P))
+        if found[-1][0] < _ACCURATE:
+            break
     if not found:
         raise DesignError(
             f"observer: no stabilising solution of the Riccati equation was found ({reasons}); "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -196,6 +196,7 @@ class _Search:
 
     maps: _Maps
     at_once: int
+    _stable_at: set[float] = field(default_factory=set)  # periods of coarse steps
 
     def until_unstable(self, periods: Array, coarse: int) -> Array:
         """Return those of ascending periods up to the first unstable one in coarse steps."""
@@ -204,11 +205,13 @@ class _Search:
 
     def first_unstable(self, periods: Array) -> float | None:
         """First of ascending periods [s] at which the sampled loop is not stable."""
+        periods = np.array([T for T in periods.tolist() if T not in self._stable_at])
         for k in range(0, len(periods), self.at_once):
             some = periods[k : k + self.at_once]
             stable = _stable(self.maps(some))
             if not stable.all():
                 return float(some[stable.argmin()])
+            self._stable_at.update(some.tolist())
         return None
 
     def limit(self, stable: float, unstable: float) -> float:

@@ -1,4 +1,4 @@
-"""Interrupts that are heard: Ctrl-C ends a command, wherever in it the signal meets it.
+"""Interrupts that are heard: Ctrl-C and SIGTERM end a command, wherever in it they meet it.
 
 Python raises KeyboardInterrupt between two of its own instructions. In libraries that call Python
 back (CasADi's conversions of arguments) an exception may be cleared before it arrives, and in
@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 PATIENCE = 0.8  # s from one attempt to the next
+_DEFAULTS = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 signalled = threading.Event()
 """Set once the command that runs has met an interrupt, whatever a library made of it."""
 
@@ -40,7 +41,7 @@ class _Watch:
         if not heard or self.over.wait(PATIENCE):
             return
         self.raising = True
-        _thread.interrupt_main()
+        _thread.interrupt_main(heard[0])
         if not self.over.wait(PATIENCE):
             end()
 
@@ -60,11 +61,12 @@ def heard(end: Callable[[], None], *, last: bool) -> Iterator[None]:
     """Within, an interrupt raises KeyboardInterrupt, again if it was lost, and at last calls `end`.
 
     After one, further interrupts are ignored where this is the `last` that the process does.
-    Where this is not the main thread, or interrupts are ignored or handled otherwise, all stays
-    as it is.
+    Where this is not the main thread, or a signal is ignored or handled otherwise, that stays as it
+    is.
     """
     main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    own = {one: default for one, default in _DEFAULTS.items() if signal.getsignal(one) == default}
+    if not main or not own:
         yield
         return
     signalled.clear()
@@ -74,7 +76,8 @@ def heard(end: Callable[[], None], *, last: bool) -> Iterator[None]:
     thread = threading.Thread(target=watch.watch, args=(reading, end), daemon=True)
     thread.start()
     _watches.append(watch)
-    signal.signal(signal.SIGINT, watch.handle)
+    for one in own:
+        signal.signal(one, watch.handle)
     try:
         yield
     finally:
@@ -82,7 +85,8 @@ def heard(end: Callable[[], None], *, last: bool) -> Iterator[None]:
         _watches.remove(watch)
         signal.set_wakeup_fd(before)
         leaving = last and not watch.raising
-        signal.signal(signal.SIGINT, signal.SIG_IGN if leaving else signal.default_int_handler)
+        for one, default in own.items():
+            signal.signal(one, signal.SIG_IGN if leaving else default)
         os.close(writing)  # the thread reads the end of the pipe
         thread.join()
         os.close(reading)

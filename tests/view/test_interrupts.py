@@ -1,4 +1,4 @@
-"""Ctrl-C ends a command even where a library loses what it raises."""
+"""Ctrl-C and SIGTERM end a command even where a library loses what they raise."""
 
 import signal
 import subprocess
@@ -51,7 +51,7 @@ FAULTS = {
 }
 
 
-def interrupted(code, presses=1):
+def interrupted(code, presses=1, by=signal.SIGINT):
     """Run a command, interrupt it so many times, and return status, errors and seconds."""
     words = [sys.executable, "-c", BEGIN + code + END]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -59,7 +59,7 @@ def interrupted(code, presses=1):
         time.sleep(0.05)
         begun = time.monotonic()
         for _ in range(presses):
-            process.send_signal(signal.SIGINT)
+            process.send_signal(by)
             time.sleep(0.01)
         _, err = process.communicate(timeout=30)
         return process.returncode, err.decode(), time.monotonic() - begun
@@ -72,6 +72,16 @@ def test_an_interrupt_ends_the_command_however_it_is_lost(fault):
 
     assert (status, err) == (130, "flexctl: interrupted, nothing written\n")
     assert seconds < 20  # of the 30 that it would work on
+
+
+@pytest.mark.slow_but("lost always-pass")
+@pytest.mark.parametrize("ignored", ["pass", "signal.signal(signal.SIGINT, signal.SIG_IGN)"])
+@pytest.mark.parametrize("fault", ["raised", "lost once", "lost always", "in machine code"])
+def test_sigterm_is_an_interrupt_where_a_job_ignores_those_of_the_terminal(fault, ignored):
+    status, err, seconds = interrupted(f"{FAULTS[fault]}{ignored}\n", by=signal.SIGTERM)
+
+    assert (status, err) == (130, "flexctl: interrupted, nothing written\n")
+    assert seconds < 20
 
 
 @pytest.mark.slow
@@ -106,6 +116,7 @@ def test_a_command_that_ends_leaves_interrupts_as_they_were(flexctl):
     try:
         flexctl("list")
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
         assert signal.set_wakeup_fd(-1) == -1
     finally:
         signal.signal(signal.SIGINT, before)

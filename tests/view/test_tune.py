@@ -182,6 +182,11 @@ def test_the_table_of_the_file_counts_where_nothing_is_said(tmp_path):
         (["--subject", "stability.stable>=1"], "a metric of numbers"),
         (["--over", "gains.Gp=1:2"], "over: expected numbers of the arm, got gains.Gp"),
         (["--over", "payload.mass"], "KEY=SPEC or a CSV file"),
+        (["--over", "payload.mass=3:1"], "flexctl: payload.mass: expected two ascending ends"),
+        (
+            ["--subject", "none", "--subject", "effort.peak<=9"],
+            "expected none alone, got it beside",
+        ),
         (["--evaluations", "0"], "--evaluations"),
         (["--starts", "0"], "--starts"),
         (["--seed", "-1"], "--seed"),

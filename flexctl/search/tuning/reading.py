@@ -50,9 +50,9 @@ def read_problem(
     basis = design_basis or design.basis
     setup = Setup.of(arm, basis, true_arm=true_arm, truth_basis=truth_basis)
     variations = tuple(
-        replace(spec, key=f"truth.{key}")
-        if isinstance(spec, Variation)
-        else read_variation(f"truth.{key}", spec)
+        replace(
+            spec if isinstance(spec, Variation) else read_variation(key, spec), key=f"truth.{key}"
+        )
         for key, spec in (over or {}).items()
     )
     rebuilt = is_rebuilt(shapes)

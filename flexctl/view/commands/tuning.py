@@ -85,8 +85,13 @@ def tune_design(options: TuneOptions, model: str, word: str) -> Result:
 
 
 def limits_of(options: TuneOptions) -> list[str] | None:
-    """Limits that are given; None where none is, so that others take their place."""
+    """Limits that are given; None where none is, so that others take their place.
+
+    Raises InputError where `none` stands beside a limit.
+    """
     given = [text for text in options.subject if text.strip() not in _NO_LIMITS]
+    if given and len(given) < len(options.subject):
+        raise InputError(f"--subject: expected none alone, got it beside {given[0]}")
     return given if options.subject else None
 
 

@@ -230,7 +230,8 @@ def on_arms(tuning: Tuning) -> str:
     if tuning.quantile is None:
         return f"on the worst of {len(tuning.judged_on)} arms"
     share = percent(tuning.quantile)
-    return f"on the nominal arm and {share} of {len(tuning.judged_on) - 1} others"
+    n = len(tuning.judged_on) - 1
+    return f"on the nominal arm and {share} of {n} other{'s' if n > 1 else ''}"
 
 
 def _of_several(tuning: Tuning) -> bool:
