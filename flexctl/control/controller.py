@@ -226,8 +226,13 @@ class Controller(Summary):
 
     @property
     def duration(self) -> float:
-        """Length of a run [s]: the file's, else the reference's and 0.5 s."""
-        return self.design.loop.duration or self.reference.duration + 0.5
+        """Length of a run [s]: the file's, else the usual one."""
+        return self.design.loop.duration or self.usual_duration
+
+    @property
+    def usual_duration(self) -> float:
+        """Length of a run [s] if the file says nothing: the reference's and 0.5 s."""
+        return self.reference.duration + 0.5
 
     @property
     def measured(self) -> tuple[str, ...]:

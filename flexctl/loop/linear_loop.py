@@ -16,7 +16,6 @@ from flexctl.errors import ComputationError
 from flexctl.loop.eigenvalues import extended_precision_eigenvalues, needs_extended_precision
 from flexctl.loop.equilibrium import Equilibrium
 from flexctl.loop.law_signals import LawSignals, read_signals
-from flexctl.loop.zero_order_hold import ZeroOrderHold, zero_order_hold
 from flexctl.plant import LinearPlant, state_space
 from flexctl.records import Summary
 
@@ -202,12 +201,12 @@ class LinearLoop(Summary):
             return LoopInModes(A=self._in_modes, enters=np.asarray(enters), S=T, period=None)
         period = self.sample_time
         step, law = _one_sample_in_modes(self, period)
-        n, m = len(self.held_plant.A), len(law)
+        n, m = len(self.plant.held.A), len(law)
         states = period * np.eye(len(step))[:, n : n + n_z]
         return LoopInModes(
             A=step[:, m:] + step[:, :m] @ law,
             enters=np.hstack([step[:, :m], states]),
-            S=self.held_plant.S,
+            S=self.plant.held.S,
             period=period,
         )
 
@@ -220,13 +219,6 @@ class LinearLoop(Summary):
         closed[:n, :n], closed[:n, n:] = A + B @ (self.feedback @ T), B @ self.integral_gain
         closed[n:, :n], closed[n:, n:] = self.E @ T, self.F
         return closed
-
-    @cached_property
-    def held_plant(self) -> ZeroOrderHold:
-        """The plant under held torques, x = S y, split into blocks."""
-        A, B, T = self.plant.modal
-        split = zero_order_hold(A, B)
-        return replace(split, S=T @ split.S)
 
     def to_control(self) -> Any:
         """Make a `control.StateSpace` of the closed loop, discrete where the law is sampled.
@@ -413,7 +405,7 @@ def _steps(
     The law is (m, N). The states are y, z, and the last `waits` samples of every torque, the latest
     first. The delay is `whole` periods (K,) and a part (K,).
     """
-    held, m, n_z = loop.held_plant, loop.plant.B.shape[1], len(loop.F)
+    held, m, n_z = loop.plant.held, loop.plant.B.shape[1], len(loop.F)
     n = len(held.A)
     at = [
         slice(0, m),

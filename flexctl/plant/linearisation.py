@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,7 @@ from flexctl.plant.plant import Plant
 from flexctl.plant.python_control import state_space
 from flexctl.plant.sliding import check_followed
 from flexctl.plant.validity import require_inertia
+from flexctl.plant.zero_order_hold import ZeroOrderHold, zero_order_hold
 from flexctl.records import Summary
 
 
@@ -109,6 +110,13 @@ class LinearPlant(Summary):
         B[n:] = Phi.T @ self.B
         T[:n, :n], T[n:, n:] = Phi / size, Phi
         return A, B, T
+
+    @cached_property
+    def held(self) -> ZeroOrderHold:
+        """The arm under held torques, x = S y, split into blocks."""
+        A, B, T = self.modal
+        split = zero_order_hold(A, B)
+        return replace(split, S=T @ split.S)
 
     def poles(self) -> Array:
         """Eigenvalues of A [rad/s], complex (2n,)."""

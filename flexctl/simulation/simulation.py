@@ -308,7 +308,8 @@ def why_explicit(turned: int, stretches: int) -> str:
     """Explain why the explicit method was chosen: steps for the fastest mode, and for events."""
     if turned > EASY_STEPS:
         return f"chosen as its fastest mode requires {turned} steps, its events {stretches}"
-    return f"chosen as the loop is not stiff: its fastest mode requires only {turned} steps"
+    needs = f"its fastest mode requires only {turned} steps" if turned else "it has no fast mode"
+    return f"chosen as the loop is not stiff: {needs}"
 
 
 def _why_not(loop: ClosedLoop, run: Run | RunFailure, most: int) -> str:

@@ -39,6 +39,7 @@ from flexctl.robustness import Parameter, UncertainLoop, find_real_crossings
 
 _FARTHEST = 1e6  # of the damper that stops the effective inertia at the loop's own speed
 _GRID = np.geomspace(1e-4, 1e4, 161)  # of the same, for sampled loops
+_STRIDE = 4  # of this grid where no crossing is near
 _SINGULAR = 1e-12  # smallest singular value of the balanced stiffness that holds the arm
 _CHORD = 0.6381726863 / np.sqrt(2 / np.e)  # max of (1 - exp(-x^2))/x, in steepest slopes
 _UNMOVED = 1e-9  # m that friction moves the tip, which integral action does not bring back
@@ -354,15 +355,31 @@ class _Damped:
         """Dampers and frequencies at which multipliers of a sampled loop have size one."""
         grid = [x for x in np.append(-_GRID[::-1], _GRID) * self.scale if x > least]
         grid = [least, *([0.0] if least < 0 else []), *grid] if least < 0 else [0.0, *grid]
-        grid = sorted(set(grid))
-        values = [self.abscissa(x) for x in grid]
         found = []
-        for (a, b), (at_a, at_b) in zip(
-            itertools.pairwise(grid), itertools.pairwise(values), strict=True
-        ):
+        for (a, at_a), (b, at_b) in itertools.pairwise(self._abscissae(sorted(set(grid)))):
             if (at_a > 0) != (at_b > 0):
                 found.append((x := self._bisected(a, b), self._frequency(x)))
         return found
+
+    def _abscissae(self, grid: Sequence[float]) -> list[tuple[float, float]]:
+        """Dampers of an ascending grid with their abscissae: of all of them where one may cross 0.
+
+        Elsewhere of a few, as far as its change from one to the next could not carry it there.
+        """
+        known = {k: self.abscissa(grid[k]) for k in {*range(0, len(grid), _STRIDE), len(grid) - 1}}
+        step = _STRIDE
+        while step > 1:
+            places = sorted(known)
+            values = np.array([known[k] for k in places])
+            change = np.pad(np.abs(np.diff(values)), 1)
+            change = np.maximum(np.maximum(change[:-2], change[2:]), change[1:-1])
+            size = np.abs(values)
+            for i in np.flatnonzero(np.minimum(size[:-1], size[1:]) <= change).tolist():
+                if places[i + 1] - places[i] > 1:
+                    middle = (places[i] + places[i + 1]) // 2
+                    known[middle] = self.abscissa(grid[middle])
+            step //= 2
+        return [(grid[k], known[k]) for k in sorted(known)]
 
     def _bisected(self, a: float, b: float) -> float:
         def rate(x: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from flexctl.model import Arm
 from flexctl.plant import Plant
 from flexctl.simulation import DEFAULT_SAMPLES, Trajectory
 
-_MOST_HELD = 100_000  # torques of a sampled law at whose ends a run is looked at
+_LONG = 4.0  # usual lengths of a run, up to which its samples are as many as those of any run
+_MOST = 100_000  # even samples
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,13 +103,15 @@ def find_no_rest(controller: Controller) -> str | None:
 def run_times(loop: ClosedLoop) -> Array:
     """Return the times (N,) [s] of a run's samples: even ones, and the reference's end.
 
-    Of a sampled law also those at which its torques jump: none is missed then, whatever its noise.
+    A long run has more of them, so that its figures are as accurate as those of a short one. Of a
+    sampled law also those at which its torques jump: none is missed then, whatever its noise.
     """
-    even = np.linspace(0, loop.duration, DEFAULT_SAMPLES)
+    parts = ceil(loop.duration / (_LONG * loop.controller.usual_duration))
+    even = np.linspace(0, loop.duration, 1 + min(parts * (DEFAULT_SAMPLES - 1), _MOST))
     end = loop.controller.reference.duration
     t = even if np.isclose(even, end).any() or end > loop.duration else np.union1d(even, end)
     jumps = _jumps(loop)
-    if not 0 < len(jumps) <= _MOST_HELD:
+    if not len(jumps):
         return t
     k = np.searchsorted(jumps, t).clip(1, max(len(jumps) - 1, 1))
     near = np.minimum(np.abs(t - jumps[k - 1]), np.abs(t - jumps[k % len(jumps)]))

@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 
 from flexctl.loop.linear_loop import sampled_loop, sampled_loops
-from flexctl.loop.zero_order_hold import zero_order_hold
+from flexctl.plant.zero_order_hold import zero_order_hold
 from tests.loops import hand_made
 
 TIMES = np.array([1e-7, 1e-4, 3e-3, 0.2, 2.5])

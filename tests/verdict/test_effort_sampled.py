@@ -15,7 +15,7 @@ GP, GV, INERTIA = 8.0, 1.1, 1.2 * 0.5**3 / 3 + 0.1
 MOTOR = {"command": "voltage", "torque_constant": 0.05, "resistance": 2.0, "back_emf": 0.04}
 
 
-def loop_of(motor):
+def loop_of(motor, duration=END):
     link = {"joint": "revolute", "dh": {"a": 0.5}, "length": 0.5, "mass_per_length": 1.2}
     link |= {"joint_inertia": 0.1} | ({"motor": motor | {"gear": 20.0}} if motor else {})
     arm = make_arm([link])
@@ -27,7 +27,7 @@ def loop_of(motor):
         reference={"kind": "setpoint", "from": [0.0], "to": [TARGET]},
         gains={"Gp": GP, "Gv": GV},
         instruments=noisy,
-        loop={"sample_time": T, "delay": LATE, "duration": END, "seed": 7},
+        loop={"sample_time": T, "delay": LATE, "duration": duration, "seed": 7},
     )
     return close_around(design_controller(arm, design), plant_of(arm, "modes", 1))
 
@@ -90,3 +90,10 @@ def test_a_run_is_looked_at_where_torques_jump():
     assert (np.diff(t) > 1e-10).all()
     assert (t[0], t[-1]) == (0.0, END)
     assert np.abs(t[:, None] - jumps).min(axis=0).max() < 1e-11
+
+
+@pytest.mark.usefixtures("no_compiler")
+def test_all_torques_of_a_long_run_are_looked_at():
+    t = run_times(loop_of(None, duration=25.0))
+
+    assert len(t) > 25.0 / T

@@ -15,17 +15,17 @@ from flexctl.verdict import evaluation as module
 
 
 def timed(duration, end):
-    reference = SimpleNamespace(duration=end)
-    return SimpleNamespace(
-        duration=duration, controller=SimpleNamespace(reference=reference, sample_time=None)
+    controller = SimpleNamespace(
+        reference=SimpleNamespace(duration=end), sample_time=None, usual_duration=end + 0.5
     )
+    return SimpleNamespace(duration=duration, controller=controller)
 
 
 @pytest.mark.parametrize(
     ("duration", "end", "more"),
     [
         (1.3, 0.5, 1), (1.0, 1.0, 0), (2.0, 0.0, 0), (1.0, 1.5, 0), (1.0, 0.123456789, 1),
-        (DEFAULT_SAMPLES - 1.0, 7.0000000000001, 0),  # a sample but for round-off
+        (10.0, 7.0000000000001, 0),  # a sample but for round-off
     ],
 )  # fmt: skip
 def test_a_run_is_sampled_evenly_and_where_its_reference_ends(duration, end, more):
@@ -35,6 +35,15 @@ def test_a_run_is_sampled_evenly_and_where_its_reference_ends(duration, end, mor
     assert (t[0], t[-1]) == (0.0, duration)
     assert (np.diff(t) > 0).all()
     assert (np.abs(t - end).min() < 1e-12) == (end <= duration)
+
+
+def test_a_long_run_is_sampled_as_closely_as_one_of_four_usual_lengths():
+    closest = 4 * 1.5 / (DEFAULT_SAMPLES - 1)
+
+    for duration in (6.0, 6.1, 77.7, 599.0):
+        step = np.diff(module.run_times(timed(duration, 1.0))).max()
+        assert closest / 2 < step <= closest * (1 + 1e-9)
+    assert len(module.run_times(timed(1e6, 1.0))) < 1.1e5
 
 
 class _Rested(str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
@@ -48,6 +48,8 @@ class FreeNumber:
         Whether the bounds are the default ones.
     widest
         Of "lower" and "upper" those beyond which the design allows no value.
+    named
+        What was asked for, such as the key of a table; empty where nothing was.
     """
 
     key: str
@@ -57,6 +59,7 @@ class FreeNumber:
     start: float
     by_default: bool = False
     widest: frozenset[str] = frozenset()
+    named: str = ""
 
     @property
     def name(self) -> str:
@@ -103,6 +106,24 @@ class FreeNumbers:
 
     def __len__(self) -> int:
         return len(self.numbers)
+
+    def those_that_move(self, moves: Array) -> FreeNumbers:
+        """Leave out numbers (n,) that change nothing, of a table or of all that a design has.
+
+        Raises InputError where none of those that were asked for by one key changes anything.
+        """
+        effects = {one.named: False for one in self.numbers}
+        for one, moved in zip(self.numbers, moves.tolist(), strict=True):
+            effects[one.named] |= moved
+        for name, any_moves in effects.items():
+            if not any_moves:
+                key = name or self.numbers[0].name
+                raise InputError(
+                    f"free: {key}: expected a number on which the objective or a limit depends, "
+                    "got one that changes none of them"
+                )
+        kept = tuple(one for one, moved in zip(self.numbers, moves, strict=True) if moved)
+        return replace(self, numbers=kept)
 
     @property
     def start(self) -> Array:
@@ -151,7 +172,7 @@ def read_free(
         file is beyond them.
     """
     pairs = list(free.items()) if isinstance(free, Mapping) else list(map(_split, free))
-    specs = dict(pairs)
+    specs, asked = dict(pairs), bool(pairs)
     if len(specs) < len(pairs):
         raise InputError(f"free: expected each key once, got {', '.join(key for key, _ in pairs)}")
     if not specs:
@@ -174,7 +195,7 @@ def read_free(
                 new = list(_free_entries(own, value, bounds, untied=untied))
             if any(_overlap(one, other) for one in numbers for other in new):
                 raise InputError(f"free: expected each number once, got {key} twice")
-            numbers += new
+            numbers += [replace(one, named=key if asked else "") for one in new]
             if isinstance(value, tuple):
                 arrays[own] = value
     if not numbers:

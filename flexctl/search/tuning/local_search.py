@@ -300,9 +300,14 @@ class Search:
         while best.violation == 0 and time > 0 and self.left > 0:
             problem = replace(self.problem, aim=ratio * time)
             nearest = min((best.x, tried.x), key=lambda u: self.order(u, problem))
-            most = min(_ONE_AIM, self.left)
-            functions = self._functions(problem)
-            tried = self._minimise(functions, nearest, target=0.0, evaluations=most)
+            settles = bool(np.isfinite(self._settling(best.x)))
+            tried = self._minimise(
+                self._functions(problem),
+                nearest,
+                target=0.0,
+                evaluations=min(_ONE_AIM, self.left) if settles else self.left,
+                patient=not settles,  # any time is better than none
+            )
             reached = self._settling(tried.x) if tried.violation == 0 else np.inf
             if reached < (1 - _SAME) * time:
                 best, time = tried, reached
@@ -341,10 +346,12 @@ class Search:
         target: float = -np.inf,
         least: float = -np.inf,
         evaluations: int,
+        patient: bool = False,
     ) -> Minimum:
         """Minimise from u (n,); stop at a positive objective below `least`, or far from a target.
 
-        The first is where tolerances, which are relative to 1, would be too coarse.
+        The first is where tolerances, which are relative to 1, would be too coarse. A `patient`
+        search goes on where it comes no nearer to its target.
         """
         before, n, reached = self._count, len(u), list[float]()
 
@@ -354,7 +361,8 @@ class Search:
             reached.append(progress.objective)
             if progress.violation <= 0 < progress.objective < least:
                 return True
-            if not np.isfinite(target) or progress.violation > 0 or len(reached) <= _PATIENCE:
+            early = progress.violation > 0 or len(reached) <= _PATIENCE
+            if patient or early or not np.isfinite(target):
                 return False
             fallen = reached[-1 - _PATIENCE] - reached[-1]
             return fallen < _HOPELESS * (reached[-1] - target)

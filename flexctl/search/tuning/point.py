@@ -291,7 +291,7 @@ class Point:
 
     def _limit(self, one: Requirement, arm: int) -> tuple[Array, Array]:
         value = one.limit.value
-        if one.torque_limits:
+        if one.unsaturated:
             return self._torque_limits(arm)
         peaked = not one.limit.least and one.key in PEAKED
         if peaked and one.key == SETTLING:

@@ -17,6 +17,7 @@ from flexctl.verdict import MORE_IS_BETTER, UNITS, Metric
 NOMINAL = "nominal."  # before a metric of the arm without its variations
 SETTLING = "residual.settling_time"
 PEAK = "effort.peak"
+_AT_LIMITS = "effort.saturated_seconds"
 PATH = "stiffness.exact.path"
 OF_EIGENVALUES = {
     "stability.spectral_abscissa": "abscissa",
@@ -47,7 +48,7 @@ class Requirement:
     nominal
         Whether it is of the nominal arm alone.
     torque_limits
-        Whether peaks of the torque are to stay below the arm's limits.
+        Whether it is a limit of peaks of the torque: those of the arm.
     """
 
     limit: Limit
@@ -71,14 +72,23 @@ class Requirement:
         """
         return self.key in _MARGINS
 
+    @property
+    def unsaturated(self) -> bool:
+        """Whether no torque is to reach its limit: peaks tell how far that is, time at limits not.
+
+        The time is zero, without slopes, wherever it is kept, and jumps where it is lost.
+        """
+        no_time = self.key == _AT_LIMITS and not self.limit.least and not self.limit.value
+        return self.torque_limits or no_time
+
     def violation(self, metrics: Mapping[str, Metric]) -> float:
         """By how much it is violated, relative to the limit; 0 where it is met.
 
         Of several joints the worst counts. Infinite where the verdict has no such metric: a margin
         of an unstable loop, one that is not computed, a settling time of never.
         """
-        if self.torque_limits:
-            return worst("effort.saturated_seconds", metrics)
+        if self.unsaturated:
+            return worst(_AT_LIMITS, metrics)
         value = worst(self.key, metrics)
         if bool(self.limit.holds(np.array(value))):
             return 0.0

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.errors import ComputationError, InputError
+from flexctl.errors import ComputationError
 from flexctl.loop import require_strength
 from flexctl.model import Design
 from flexctl.parallel import in_parallel
@@ -130,8 +130,8 @@ class Rounds:
 
     def run(self, unseen: int, begin: float) -> Tuning:
         """Search, verify, and search on with what was not watched."""
+        self._leave_out()
         start = self.problem.free.start
-        self._check(start)
         first = self._judge(start, self.arms)
         self._require_held(first)
         scale = abs(first.objective)
@@ -210,9 +210,9 @@ class Rounds:
         self.nearest = found
         return self._judge(found.u, self.arms)
 
-    def _check(self, start: Array) -> None:
-        """Refuse numbers on which nothing depends."""
-        here = self.problem.point(start)
+    def _leave_out(self) -> None:
+        """Leave out numbers on which nothing depends; raises as `FreeNumbers.those_that_move`."""
+        here = self.problem.point(self.problem.free.start)
         try:
             here.eigenvalues()
             values, _ = here.objective()
@@ -222,12 +222,7 @@ class Rounds:
             moves = here.differs()
         except LostError:
             return
-        for one, moved in zip(self.problem.free.numbers, moves, strict=True):
-            if not moved:
-                raise InputError(
-                    f"free: {one.name}: expected a number on which the objective or a limit "
-                    "depends, got one that changes none of them"
-                )
+        self.problem = replace(self.problem, free=self.problem.free.those_that_move(moves))
 
     def _require_held(self, first: _Judged) -> None:
         """Refuse arms that no design holds, among those on which there is no verdict."""

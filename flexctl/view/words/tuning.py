@@ -280,6 +280,8 @@ def _limits(tuning: Tuning) -> Iterator[str]:
         count = len(known)
         which = f"All {count} limits are" if count > 1 else "The limit is"
         yield f"{which} kept{held if tuning.improved else ''}."
+    elif active:
+        yield f"It is held back by {listed(active)}."
 
 
 def _lost(one: Constraint, units: Mapping[str, str]) -> str:
