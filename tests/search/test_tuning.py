@@ -169,6 +169,21 @@ def test_a_gain_that_the_law_does_not_use_is_refused():
         )
 
 
+@pytest.mark.parametrize("free", [[], ["second_loop.weights"]])
+def test_numbers_without_effect_are_left_out_of_a_table(free):
+    # a rigid arm has no strain energy
+    weights = {"joint_error": 100.0, "joint_rate": 3.0, "strain_energy": 1.0, "effort": 1.0}
+    design = make_design([0.0], [1.0], "lqg", gains=None, second_loop={"weights": weights})
+    asked_for = {"minimise": "stability.spectral_abscissa", "subject_to": [], "evaluations": 2}
+    found = tune_once(rigid_link(), design, free, **asked_for)
+    alone = ["second_loop.weights.strain_energy"]
+
+    assert {one.key.split(".")[-1] for one in found.free} == {"joint_error", "joint_rate", "effort"}
+    assert found.tuned.second_loop.weights.strain_energy == 1.0
+    with pytest.raises(InputError, match="strain_energy: expected a number on which"):
+        tune_once(rigid_link(), design, [*alone, "second_loop.weights.effort"], **asked_for)
+
+
 def test_noise_is_a_fact_until_it_is_named():
     # the verdict's noise is that of the file: tuned by default, it would be tuned away
     design = load_design("hub-lqg")
@@ -414,6 +429,20 @@ def test_what_a_law_demands_beyond_torque_limits_is_what_it_asks_for_without_the
     )
     peaks = np.abs(demanded.tau).max(axis=1) / np.array(limits) - 1
     assert problem.at(problem.free.start).violation == pytest.approx(peaks.max(), rel=1e-6)
+
+
+def test_no_time_at_torque_limits_is_asked_for_by_peaks():
+    # the time alone has no slope where it is kept, and jumps
+    design = rigid_pd(Gp=20.0, Gv=3.0, kind="setpoint", loop={"duration": 2.0})
+    pieces = []
+    for limit in ("effort.peak<=limits", "effort.saturated_seconds<=0"):
+        own = {"minimise": "effort.energy", "subject_to": [limit]}
+        problem = read_problem(rigid_link(torque=5.0), design, ["gains"], **own)
+        pieces.append(problem.at(problem.free.start))
+
+    assert pieces[0].violation > 2.9  # asks for 20 N m
+    np.testing.assert_array_equal(pieces[1].constraints, pieces[0].constraints)
+    np.testing.assert_array_equal(pieces[1].constraint_gradients, pieces[0].constraint_gradients)
 
 
 @pytest.mark.parametrize(("most", "violation"), [(8.0, 0.0), (4.0, 4.0)])
