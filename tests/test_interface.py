@@ -8,8 +8,13 @@ import pytest
 import flexctl
 from flexctl.errors import InputError
 
+LONG = ("TradeOff", "trade_off")  # whole fronts
 
-@pytest.mark.parametrize("name", flexctl.__all__)
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(x, marks=[pytest.mark.slow] if x in LONG else []) for x in flexctl.__all__],
+)
 def test_every_public_name_has_an_example_that_runs(name):
     subject = getattr(flexctl, name)
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(verbose=False)

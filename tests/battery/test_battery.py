@@ -34,7 +34,7 @@ def _no_compiler(monkeypatch):
     monkeypatch.setenv("FLEXCTL_CC", "none")  # what is run for a second is not worth compiling
 
 
-@pytest.mark.slow_but("46", "9")
+@pytest.mark.slow_but("46")
 @pytest.mark.parametrize("seed", QUICK)
 def test_a_random_arm_holds_what_is_said_of_it(seed, tmp_path):
     assert not check_case(random_case(seed), tmp_path, quick=True).findings

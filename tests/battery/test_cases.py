@@ -53,6 +53,11 @@ def test_there_are_ten():
     assert len(NAMES) == 10
 
 
+@pytest.mark.slow_but(
+    "integral-holds-stability.min_dampi*",
+    "integral-holds-stability.spectral_*",
+    "sampled-late-stability.spectral_abscissa",
+)
 @pytest.mark.parametrize(("name", "figure"), FIGURES)
 def test_a_verdict_is_what_the_witness_recorded(name, figure):
     expected = subject(name).design.expect[figure]
@@ -112,6 +117,7 @@ def vars_of(loop, **changed):
     return {name: getattr(loop, name) for name in names} | changed
 
 
+@pytest.mark.slow_but("0.9999-True")
 @pytest.mark.parametrize(("share", "rests"), [(0.9999, True), (1.001, False)])
 def test_the_loop_rests_on_one_side_of_the_fold_only(share, rests):
     grows = growth(payload_loop(share * FOLD), subject("payload-fold").rest)

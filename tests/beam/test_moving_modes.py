@@ -44,6 +44,9 @@ def form(modes, weights_of, first, second):
     return M * p * P + D * (p * S + s * P) + J * s * S
 
 
+@pytest.mark.slow_but(
+    "1-beta_rate-1e-10-0.9-point", "1-beta_rate-1e-10-0.9-free", "1-beta_rate-1e-10-0.1-behind"
+)
 @each_line
 @pytest.mark.parametrize("length", [0.1, 0.9])
 @pytest.mark.parametrize(
@@ -72,7 +75,7 @@ def shapes_at_fifty_digits(line, i, length):
     return np.array(exact, dtype=float).reshape(3, 3, XI.size)
 
 
-@pytest.mark.slow_but("0-0-*", "1-2-*", "2-1-*")
+@pytest.mark.slow_but("0-0-SlidingLine(mass_per_length=0.*", "1-2-SlidingLine(mass_per_length=0.*")
 @pytest.mark.parametrize("line", [LINES["point"], LINES["behind"], LINES["far point"]], ids=str)
 @pytest.mark.parametrize("i", range(3))
 @pytest.mark.parametrize("order", range(3))
@@ -162,6 +165,7 @@ def test_modes_at_a_length_are_the_assumed_modes_but_for_their_scale(line):
     np.testing.assert_allclose(value, shapes.value(xi), atol=1e-11)
 
 
+@pytest.mark.slow_but("free", "point")
 @each_line
 def test_no_root_is_missed_along_the_path(line):
     load = line.loads(np.geomspace(0.05, 3.0, 200))

@@ -41,6 +41,7 @@ def derivatives(line):
     return ca.Function("mix", [s], [C, rate, ca.jtimes(rate, s, 1)])
 
 
+@pytest.mark.slow_but("beyond-0.3-1-1e-08", "before-1.36-2-1e-07", "before-1.36-1-1e-08")
 @pytest.mark.parametrize(("order", "most"), [(0, 1e-9), (1, 1e-8), (2, 1e-7)])
 @pytest.mark.parametrize("length", [0.05, 0.3, 1.0, 1.36])
 @pytest.mark.parametrize("line", LINES)

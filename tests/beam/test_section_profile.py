@@ -271,6 +271,7 @@ def test_modes_share_the_mass_of_their_line(name):
     np.testing.assert_allclose(K, np.diag(w**2), atol=1e-8 * w[-1] ** 2)
 
 
+@pytest.mark.slow_but("mass at midspan-elements", "stepped-elements", "Timoshenko-elements")
 @pytest.mark.parametrize("kind", BASES)
 @pytest.mark.parametrize("name", LINES)
 def test_a_line_in_a_tip_load_counts_it_as_a_mass_at_its_end(name, kind):

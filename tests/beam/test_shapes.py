@@ -96,6 +96,11 @@ def test_points_outside_the_line_are_refused(shapes, points):
         shapes.value(points)
 
 
+@pytest.mark.slow_but(
+    "elements-1-TipLoad(mass=0.5, inert*",
+    "modes-6-TipLoad(mass=10000.0, iner*",
+    "elements-1-TipLoad(mass=10000.0, i*",
+)
 @pytest.mark.parametrize("load", LOADS, ids=str)
 @pytest.mark.parametrize("order", [1, 2, 3, 6, 12])
 @pytest.mark.parametrize("kind", BASES)

@@ -45,9 +45,9 @@ def random_lengths(case, count):
     return np.exp(random.uniform(*np.log(CASES[case][2:]), count))
 
 
+@pytest.mark.slow_but("0-rrp")
 @each_case
 @pytest.mark.parametrize("derivative", [0, 1, 2])
-@pytest.mark.slow_but("0-rrp", "1-body")
 def test_the_modes_stay_within_their_bound(case, derivative):
     # deflection and slope err by less than the curvature does, in norm
     lengths = random_lengths(case, 300)

@@ -96,6 +96,11 @@ def exact_on_hub(count, h, kappa=0.0):
     return roots(determinant, count, 0.02) ** 2
 
 
+@pytest.mark.slow_but(
+    "hermite_elements-counts1-4-0.3-1.0-5.0",
+    "hermite_elements-counts1-4-0.3-0.01-5.0",
+    "assumed_modes-counts0-7-0.5-0.01-0.0",
+)
 @pytest.mark.parametrize("kappa", [0.0, 5.0])
 @pytest.mark.parametrize("h", [0.01, 1.0])
 @pytest.mark.parametrize(

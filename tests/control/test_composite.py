@@ -39,6 +39,7 @@ def made(name, angle="rotor", fast=None, **more):
     return design_controller(arm, design_of(arm, angle, fast, **more))
 
 
+@pytest.mark.slow_but("rigid-links-rotor", "subudhi-morris-rotor")
 @pytest.mark.parametrize(
     ("name", "angle"),
     [
@@ -58,6 +59,7 @@ def test_slow_control_is_computed_torque_of_the_arm_with_rigid_joints(name, angl
     np.testing.assert_allclose(found, law_at(hard, pose_of(arm), v_d, a_d, q, v), rtol=1e-11)
 
 
+@pytest.mark.slow_but("sliding-rotor", "rigid-joints-rotor", "rigid-links-link")
 @pytest.mark.parametrize("angle", ANGLES)
 @pytest.mark.parametrize("name", LIGHT)
 def test_fast_gains_multiply_the_fast_positions_and_their_rates(name, angle):
@@ -93,6 +95,7 @@ def test_what_is_not_a_torque_vanishes_at_the_quasi_steady_deflection(name, angl
     assert np.abs(rest).max() <= 1e-4 * np.abs(slow).max()
 
 
+@pytest.mark.slow_but("rotor-heavy-sliding", "rotor-heavy-spatial", "link-heavy-sliding")
 @pytest.mark.parametrize("name", list(HEAVY))
 @pytest.mark.parametrize("angle", ANGLES)
 def test_the_torque_at_rest_tends_to_what_holds_the_arm(name, angle):

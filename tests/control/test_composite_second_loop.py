@@ -33,6 +33,7 @@ def torque(controller, s, q, v):
     return np.array(controller.law(s, [], end, none, none, q, v)[0]).ravel()
 
 
+@pytest.mark.slow_but("subudhi-morris", "rigid-links", "heavy-sliding")
 @pytest.mark.parametrize("name", EVERY)
 def test_it_feeds_back_the_deviation_from_the_final_equilibrium(name):
     controller = made(name)

@@ -54,6 +54,7 @@ def test_on_a_rigid_arm_it_is_the_law_of_decoupling(controller_of, random_state,
     assert found[0] == pytest.approx(found[1], rel=1e-10)
 
 
+@pytest.mark.slow_but("two-link", "sliding-first")
 @pytest.mark.parametrize("name", FLEXIBLE)
 def test_torques_are_those_of_the_same_arm_with_rigid_links(controller_of, random_state, name):
     # a plant of its own, without elastic coordinates, is the witness

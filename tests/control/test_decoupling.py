@@ -27,6 +27,7 @@ def wanted_acceleration(design, q, v, q_d, v_d, a_d, z):
     return a_d - Gv * (v[:m] - v_d) - Gp * (q[:m] - q_d) - Gi * z
 
 
+@pytest.mark.slow_but("two-link-True", "rigid-sliding-True", "sliding-first-True")
 @pytest.mark.parametrize("integral", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_joints_accelerate_as_their_gains_ask(controller_of, random_state, name, integral):
@@ -43,6 +44,7 @@ def test_joints_accelerate_as_their_gains_ask(controller_of, random_state, name,
         np.testing.assert_allclose(np.array(z_rate).ravel(), q[:m] - q_d, rtol=1e-12)
 
 
+@pytest.mark.slow_but("two-link", "sliding-first")
 @pytest.mark.parametrize("name", ["rrp", "two-link", "spatial", "sliding-first"])
 def test_torques_are_those_of_the_schur_complement(controller_of, random_state, name):
     controller = controller_of(name)
@@ -155,6 +157,7 @@ def differentiated(f, h=5e-3):
     return at[3], first @ at, second @ at
 
 
+@pytest.mark.slow_but("mixed-True", "heavy-sliding-True", "heavy-spatial-True")
 @pytest.mark.parametrize("integral", [False, True])
 @pytest.mark.parametrize("name", ["heavy-sliding", "heavy-spatial", "mixed"])
 def test_rotors_accelerate_about_their_own_reference_under_gravity(name, integral, random_state):

@@ -119,6 +119,7 @@ def test_its_share_and_the_friction_are_free_numbers(designed, arm):
     )
 
 
+@pytest.mark.slow
 def test_it_goes_with_an_observer(designed, arm):
     loop = {"measures": ["encoder"]}
     run = simulate(_close(designed(FULL, loop=loop), arm), times=np.linspace(0, 0.5, 11))

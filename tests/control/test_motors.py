@@ -91,6 +91,7 @@ def designs(arm, law):
     return tuple(build({"name": "trial", **t}) for t in (table, per_ampere(table)))
 
 
+@pytest.mark.slow_but("pid-heavy-sliding", "pid-mixed", "composite-mixed")
 @pytest.mark.parametrize("name", ["mixed", "heavy-sliding"])
 @pytest.mark.parametrize("law", LAWS)
 def test_commands_in_amperes_are_torques_over_a_constant(name, law):
@@ -111,6 +112,7 @@ def test_commands_in_amperes_are_torques_over_a_constant(name, law):
         np.testing.assert_allclose(np.ravel(other), np.ravel(rate), rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.slow_but("sliding")
 @pytest.mark.parametrize("name", ["mixed", "sliding", "spatial"])
 def test_decoupling_under_volts_gives_the_accelerations_it_asks_for(name):
     arm = volts(arm_of(name))
@@ -154,7 +156,7 @@ def test_inverse_dynamics_feeds_the_back_emf_forward(method):
     np.testing.assert_allclose(gears * 0.08 * current, torque.ravel(), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.slow_but("rrp-scheduled-0.09")
+@pytest.mark.slow
 @pytest.mark.parametrize("back_emf", [0.0, 0.09])
 @pytest.mark.parametrize("name", ["rrp-stiff", "rrp-scheduled"])
 def test_the_poles_of_decoupling_do_not_depend_on_the_motors(name, back_emf):

@@ -114,6 +114,7 @@ for _ in range(20):
 """
 
 
+@pytest.mark.slow_but("3")
 @pytest.mark.parametrize("times", [[0.0, 2.0], [0.0, 0.5, 2.0]], ids=len)
 def test_few_samples_on_a_line_are_joined_by_it(tmp_path, times):
     # in a process of its own: CasADi corrupts memory where it differentiates a low degree twice

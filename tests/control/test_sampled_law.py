@@ -245,7 +245,7 @@ def test_loops_of_motors_close_on_the_side_that_is_read(instruments, angle, rate
     assert told == (angle == 0 or rate == 0)
 
 
-@pytest.mark.slow_but("encoder0-tachometer0")
+@pytest.mark.slow
 @pytest.mark.parametrize(("encoder", "tachometer"), [(LINK, MOTOR), (LINK, LINK), (MOTOR, LINK)])
 def test_a_loop_that_closes_on_links_runs_as_written_down(encoder, tachometer):
     J, rotor, k, d, T, Gp, Gv = 0.5, 0.05, 60.0, 0.01, 1e-3, 3.0, 0.4

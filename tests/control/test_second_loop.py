@@ -66,6 +66,7 @@ def test_weights_are_energies(make, plant_of, random_state):
     assert x @ Q @ x == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow_but("modes-2", "elements-2")
 @pytest.mark.parametrize(("kind", "order"), BASES)
 def test_the_gain_solves_the_unscaled_riccati_equation(linear_of, make, kind, order):
     linear, second = linear_of(kind, order), second_loop(make["weights"])

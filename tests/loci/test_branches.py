@@ -118,6 +118,7 @@ def test_an_oscillator_driven_by_another_is_crossed_though_their_vectors_coalesc
     assert not unsafe(found)
 
 
+@pytest.mark.slow_but("followed-3-0.1", "followed-4-0.1", "followed-4-0.01")
 @pytest.mark.parametrize("coupling", [1e-1, 1e-2, 1e-4, 1e-6, 1e-8])
 @pytest.mark.parametrize("points", GRIDS)
 def test_coupled_beams_veer_however_weak_their_spring(follow, points, coupling):
@@ -158,6 +159,7 @@ def test_a_weak_coupling_back_makes_a_pair_of_what_would_cross(follow, points, b
     )
 
 
+@pytest.mark.slow_but("proven-4", "followed-11", "followed-3")
 @pytest.mark.parametrize("points", GRIDS)
 def test_what_veers_nearer_than_can_be_told_from_a_crossing_is_unsafe(follow, points):
     found = follow(lambda s: two_beams(s, 1e-10), np.linspace(0, 1, points))
@@ -167,6 +169,7 @@ def test_what_veers_nearer_than_can_be_told_from_a_crossing_is_unsafe(follow, po
     assert found.events[0].end - found.events[0].start < 1e-7
 
 
+@pytest.mark.slow_but("proven-0.0-4", "followed-0.0-4", "followed-0.0-3")
 @pytest.mark.parametrize("points", GRIDS)
 @pytest.mark.parametrize("coupling", [0.0, 1e-3])
 def test_the_order_of_eigenvalues_and_lengths_of_vectors_do_not_matter(
@@ -192,6 +195,7 @@ def test_the_order_of_eigenvalues_and_lengths_of_vectors_do_not_matter(
     np.testing.assert_allclose(mixed.at(grid), plain.at(grid), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow_but("followed-0", "proven-0", "followed-2")
 @pytest.mark.parametrize("seed", range(6))
 def test_the_order_and_units_of_states_do_not_matter(follow, seed):
     rng = np.random.default_rng(seed)
@@ -259,6 +263,7 @@ def test_equal_joints_are_followed_together(follow, points):
     assert {tuple(map(len, sets)) for sets in found.together} == {(2, 2)}
 
 
+@pytest.mark.slow_but("followed-3", "followed-4", "followed-11")
 @pytest.mark.parametrize("points", GRIDS)
 def test_equal_joints_break_away_together(follow, points):
     found = follow(lambda s: np.kron(np.eye(2), [[0, 1], [-s, -2.0]]), np.linspace(0, 2, points))
@@ -311,6 +316,7 @@ def test_a_jump_of_the_matrix_is_said_where_it_is(follow):
     assert unsafe(found)[0].branches == (0, 1, 2)
 
 
+@pytest.mark.slow_but("proven-4", "followed-4", "proven-100")
 @pytest.mark.parametrize("points", GRIDS)
 def test_a_pair_that_jumps_does_not_touch_the_real_axis(follow, points):
     found = follow(lambda s: oscillators((1 if s < 0.4321 else 3, 0.1)), np.linspace(0, 1, points))
@@ -372,7 +378,7 @@ def test_what_is_still_in_doubt_when_matrices_are_spent_is_unsafe(follow, monkey
     assert found.n_matrices <= 24
 
 
-@pytest.mark.slow_but("followed-4", "proven-0", "proven-5", "proven-12", "proven-18")
+@pytest.mark.slow_but("proven-18", "proven-5")
 @pytest.mark.parametrize("seed", range(20))
 def test_two_pairs_that_coalesce_are_never_followed_through_it(follow, seed):
     rng = np.random.default_rng(seed)
@@ -547,6 +553,7 @@ def test_a_coarse_grid_gives_the_branches_of_one_a_hundred_times_finer(follow, s
     )
 
 
+@pytest.mark.slow_but("followed-10", "proven-6")
 @pytest.mark.parametrize("seed", range(0, 12, 2))
 def test_branches_are_those_of_small_steps_to_the_nearest(follow, seed):
     family, grid = random_family(seed), np.linspace(0, 1, 5)

@@ -117,6 +117,7 @@ def wrapped(system, **details):
 PD = [[20.0, 6.0]]  # of hub-pd
 
 
+@pytest.mark.slow_but("rest", "reference")
 @pytest.mark.parametrize("motion", ["run", "reference", "rest"])
 def test_a_wrapped_copy_of_a_law_has_its_branches(loop, motion):
     copy = wrapped(control.ss([], [], [], PD))
@@ -160,6 +161,7 @@ def test_the_gains_of_a_law_from_outside_are_scaled():
     assert_same(values_at(loci, 1), poles(twice, HUB))
 
 
+@pytest.mark.slow_but("delays1")
 @pytest.mark.parametrize("delays", [(0.0, 0.011), (0.004, 0.0095)])
 def test_a_delay_of_several_samples_is_followed(delays):
     sampled = wrapped(control.ss([], [], [], PD, 0.004))
@@ -176,6 +178,7 @@ def test_a_delay_of_several_samples_is_followed(delays):
         assert_same(values, expected[expected.real > -2000], 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("period", [0.0, 0.012])
 def test_the_delay_of_an_instrument_is_followed(period):
     table = flexctl.load_design("hub-pd").table() | {"name": "late"}

@@ -26,8 +26,8 @@ def _assert_agreement(arm, design, **how):
         assert_same(followed.frozen, proven.frozen, period)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", _designs(), ids=lambda one: one.name)
-@pytest.mark.slow_but("hub-pd")
 def test_catalogue_loci_agree_along_the_motion(design):
     if design.reference.duration == 0:
         pytest.skip("a set point has no motion")
@@ -40,6 +40,7 @@ def test_catalogue_loci_agree_along_the_motion(design):
 SEEDS = [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 200))]
 
 
+@pytest.mark.slow_but("2")
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.usefixtures("no_compiler")
 def test_loci_of_random_loops_agree(seed, tmp_path):

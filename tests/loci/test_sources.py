@@ -105,6 +105,7 @@ def numeric_jacobian(loop, stepper, t, x):
     return np.array(columns).T / 1e-3
 
 
+@pytest.mark.slow_but("gains1")
 @pytest.mark.parametrize("gains", [{}, {"gains": {"Gp": 9.0, "Gv": 6.0, "Gi": 4.0}}])
 def test_the_matrix_in_motion_is_the_jacobian_of_the_loop(two_link_loop, stepper, gains):
     loop = two_link_loop(**gains)
@@ -117,6 +118,7 @@ def test_the_matrix_in_motion_is_the_jacobian_of_the_loop(two_link_loop, stepper
     np.testing.assert_allclose(A, exact, atol=1e-7 * np.abs(exact).max())
 
 
+@pytest.mark.slow
 def test_at_the_start_of_its_reference_a_loop_without_gravity_is_at_rest(make):
     design = make["design"]([0.0, 0.3], [0.5, 0.9], basis={"kind": "modes", "order": 1})
     loop = make["close"](make["two-link"](), design, order=1)
@@ -133,6 +135,7 @@ def test_at_rest_is_the_linearised_loop(two_link_loop):
     np.testing.assert_allclose(values, np.sort_complex(linear.poles), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_on_a_run_the_law_has_its_integral(two_link_loop, stepper):
     gains = {"Gp": 9.0, "Gv": 6.0, "Gi": 4.0}
     loop = two_link_loop(gains=gains)
@@ -241,7 +244,7 @@ def test_the_law_knows_a_payload_only_where_it_is_redesigned(make, redesign):
     assert varied.unit == "kg"
 
 
-@pytest.mark.slow_but("*-1.7")
+@pytest.mark.slow_but("vertical-2r-vertical-2r-pd-links.d*")
 @pytest.mark.parametrize("value", [0.6, 1.0, 1.7])
 @pytest.mark.parametrize(
     ("model", "name", "setting", "scaled"),
@@ -322,7 +325,7 @@ def test_critically_damped_joints_of_an_arm_are_followed_together(rrp_branches):
     np.testing.assert_allclose(coarse.values[:, joints], -20, rtol=1e-3)  # cube root of round-off
 
 
-@pytest.mark.slow_but("plane1")
+@pytest.mark.slow
 @pytest.mark.parametrize("plane", [("link2.y", "link3.y"), ("link2.z", "link3.x")])
 def test_at_rest_modes_of_an_arm_stay_in_their_plane(rrp_branches, plane):
     found, labels = rrp_branches[0][5], rrp_branches[1]
@@ -400,6 +403,7 @@ def test_with_an_observer_a_loop_starts_its_reference_as_if_at_rest(rrp_loop):
     np.testing.assert_allclose(first, rest, atol=1e-9 * np.abs(rest).max())
 
 
+@pytest.mark.slow_but("1-gains.Gp")
 @pytest.mark.parametrize("key", ["gains.Gp", "payload.mass"])
 @pytest.mark.parametrize("order", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_loop_over_a_number_is_the_one_made_anew(key, order):

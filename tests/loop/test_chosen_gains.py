@@ -209,7 +209,7 @@ def test_an_unstable_observer_says_so():
     assert flexctl.linearise(chosen).poles.real.max() > 0
 
 
-@pytest.mark.slow_but("second loop", "fast loop")
+@pytest.mark.slow_but("fast loop")
 @pytest.mark.skipif(find_compiler() is None, reason="no C compiler here")
 def test_nothing_is_compiled_for_chosen_gains(solved, monkeypatch):
     loop, gains = solved

@@ -77,9 +77,9 @@ def undamped(arm):
     return type(arm).model_validate({"name": arm.name} | table)
 
 
+@pytest.mark.slow_but("rigid-links-rotor")
 @pytest.mark.parametrize("angle", ["rotor", pytest.param("link", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", EVERY)
-@pytest.mark.slow_but("rigid-joints-*", "rigid-links-*", "heavy-sliding-*")
 def test_slow_and_fast_poles_tend_to_the_subsystems_at_order_one(name, angle):
     found = errors(arm_of(name), weights, angle)
     assert orders(found)[-1] == pytest.approx([1, 1], abs=0.1)
@@ -230,6 +230,7 @@ def test_the_printed_design_holds_the_printed_numbers():
     np.testing.assert_array_equal(fast.Kv, -np.array(SM["Kv"]))
 
 
+@pytest.mark.slow_but("2")
 @pytest.mark.parametrize("order", [2, 4, 6])
 def test_the_catalogues_lqr_damps_the_arm_whatever_the_truth(order):
     arm = arm_of("subudhi-morris")
@@ -281,8 +282,8 @@ def test_slow_control_on_link_angles_needs_damping(angle, damping, stable, order
     assert bool(poles.real.max() < 0) is stable
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["modes", "elements"])
-@pytest.mark.slow_but("modes")
 def test_a_scheduled_law_runs_in_compiled_code(kind):
     arm = arm_of("subudhi-morris")
     controller = design_controller(arm, design_of(arm, fast=weights(schedule=5)))

@@ -117,6 +117,7 @@ def test_poles_separate_on_the_design_plant_alone(make, name, instruments):
     assert lost.max() > 1e-5
 
 
+@pytest.mark.slow_but("3.0-None", "3.0-0.002", "20.0-None")
 @pytest.mark.parametrize("sample_time", [None, 0.002])
 @pytest.mark.parametrize("EI", [20.0, 3.0])
 def test_poles_separate_where_a_sliding_link_with_a_gauge_sags(make, EI, sample_time):
@@ -141,6 +142,7 @@ def test_poles_separate_where_a_sliding_link_with_a_gauge_sags(make, EI, sample_
     assert (gaps.min(axis=1) / np.abs(found)).max() < 1e-6
 
 
+@pytest.mark.slow_but("joint", "sliding")
 @pytest.mark.parametrize("name", ["joint", "two-link", "sliding"])
 def test_a_sampled_loop_tends_to_the_continuous_one(make, name):
     # of poles up to 60 rad/s; T from 0.4 to 0.1 ms, so that w T <= 0.024

@@ -38,13 +38,7 @@ def on_its_plant(controller):
     return close_around(controller, controller.plant)
 
 
-@pytest.mark.slow_but(
-    "subudhi-morris-decoupling-second1",
-    "rigid-links-decoupling-second0",
-    "mixed-composite-second1",
-    "spatial-composite-second1",
-    "heavy-spatial-composite-second1",
-)
+@pytest.mark.slow_but("rigid-links-decoupling-second0", "subudhi-morris-decoupling-second1")
 @pytest.mark.usefixtures("no_compiler")
 @pytest.mark.parametrize("second", [{"decay": 1.2}, {"weights": WEIGHTS, "decay": 1.2}])
 @pytest.mark.parametrize("method", METHODS)
@@ -82,6 +76,7 @@ def test_after_the_motion_it_decays_as_designed(method):
     assert slope < -2.5
 
 
+@pytest.mark.slow_but("rigid-joints-composite", "rigid-joints-decoupling")
 @pytest.mark.usefixtures("no_compiler")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", ["rigid-joints", "heavy-spatial"])
@@ -92,7 +87,7 @@ def test_with_an_observer_poles_are_those_of_both(name, method):
     assert pole_distance(linearise(loop).poles, expected) < 1e-5
 
 
-@pytest.mark.slow_but("3")
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_compiler")
 @pytest.mark.parametrize("schedule", [0, 3])
 def test_a_limited_law_runs_as_scipy_runs_it(schedule):
@@ -134,6 +129,7 @@ def scheduled(name, method, count=4, **second):
     return controller_of(arm_of(name), method, second | {"schedule": count})
 
 
+@pytest.mark.slow_but("mixed-composite", "rigid-joints-composite", "rigid-links-decoupling")
 @pytest.mark.usefixtures("no_compiler")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", EVERY)

@@ -632,6 +632,7 @@ def test_the_torque_that_is_named_is_the_largest_of_the_motion(make):
     assert "first exceeded at t = " in judged.failed
 
 
+@pytest.mark.slow
 def test_where_an_arm_falls_to_is_no_place_to_judge_it_at(make):
     arm = vertical_link(make)
     loop = loop_of(arm, raised(make), apply_settings(arm, ["payload.mass=*0.95"]))

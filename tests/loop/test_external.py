@@ -105,6 +105,7 @@ def wrapped_loop(arm, plant, final, law, **options):
     return close_around(controller, assemble_plant(arm, BasisChoice(order=2), interpreted=True))
 
 
+@pytest.mark.slow_but("one joint, damped-1", "sliding-2", "sliding-1")
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kind", KINDS)
 def test_poles_are_those_of_the_closed_loop_matrix(arms, kind, seed):
@@ -191,11 +192,7 @@ SAMPLED = {
 
 
 @pytest.mark.slow_but(
-    "states and feedthrough-3.0-compiled",
-    "integral action-3.0-compiled",
-    "no states-None-compiled",
-    "no states-3.0-compiled",
-    "one sample late-3.0-compiled",
+    "no states-None-compiled", "no states-3.0-compiled", "integral action-3.0-compiled"
 )
 @pytest.mark.parametrize("compiler", ["compiled", "none"])
 @pytest.mark.parametrize("torque", [None, 3.0])

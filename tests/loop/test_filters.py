@@ -298,6 +298,7 @@ def arms_of_all_kinds(make):
     }
 
 
+@pytest.mark.slow_but("rigid-elements", "rigid-modes", "single-modes")
 @pytest.mark.parametrize("kind", ["modes", "elements"])
 @pytest.mark.parametrize(
     "name", ["single", "joint", "drives", "rigid", "sliding", "rrp", "spatial", "twist"]

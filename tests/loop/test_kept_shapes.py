@@ -82,6 +82,7 @@ def rayleigh_ritz(modes, M, J):
     return np.sqrt(scipy.linalg.eigh(stiffness, mass, eigvals_only=True))
 
 
+@pytest.mark.slow_but("0.13")
 @pytest.mark.parametrize("mass", [0.13, 0.3, 0.02])
 def test_the_error_of_kept_shapes_is_that_of_ritz_s_method_by_hand(two_links, mass):
     # of the second link: a line of 0.2 kg/m and 0.5 m, the payload's mass and inertia at its tip
@@ -97,6 +98,7 @@ def test_the_error_of_kept_shapes_is_that_of_ritz_s_method_by_hand(two_links, ma
     assert error.change > 1e-7
 
 
+@pytest.mark.slow_but("fixed")
 @pytest.mark.parametrize("sliding", ["fixed", "roots", "exact"])
 def test_the_error_of_a_sliding_link_is_that_at_the_length_of_its_load(sliding):
     arm = load_model("theodore-ghosal-rrp")  # link 3 takes the payload's mass at a length of 1 m

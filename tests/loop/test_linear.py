@@ -61,9 +61,7 @@ def nearest_match(found, expected):
     return gap / np.maximum(np.abs(found), 1)
 
 
-@pytest.mark.slow_but(
-    "decoupling", "integral", "joint-pd", "seen by gauges", "observer of a finer arm"
-)
+@pytest.mark.slow_but("decoupling", "joint-pd")
 @pytest.mark.parametrize("name", CASES)
 def test_poles_are_those_of_the_differentiated_loop(two_link_loop, name):
     tables, share, order = CASES[name]
@@ -87,6 +85,7 @@ def test_poles_of_the_sliding_arm_too(make):
     assert nearest_match(linear.poles, expected).max() < 1e-5
 
 
+@pytest.mark.slow
 def test_on_its_own_plant_decoupling_has_the_poles_it_asks_for(make):
     # s^2 + 20 s + 100 twice over, and the clamped modes of the links as they are
     design = make["design"]([0.0, 0.3], [0.5, 0.8], gains={"Gp": [125.0], "Gv": [20.0]})

@@ -64,6 +64,7 @@ def care_poles(loop, w):
     return np.linalg.eigvals(A - B @ B.T @ P / w["effort"])
 
 
+@pytest.mark.slow_but("sliding-integral", "rigid-joints-integral", "mixed-integral")
 @pytest.mark.parametrize("weights", [WEIGHTS, INTEGRAL], ids=["state", "integral"])
 @pytest.mark.parametrize("name", ARMS)
 def test_the_loop_has_the_poles_of_its_riccati_equation(name, weights):
@@ -77,6 +78,7 @@ def test_the_loop_has_the_poles_of_its_riccati_equation(name, weights):
     assert found == pytest.approx(exact, abs=1e-7 * np.abs(exact).max())  # of the Riccati equation
 
 
+@pytest.mark.slow_but("rigid-joints-integral", "rigid-joints-state")
 @pytest.mark.parametrize("weights", [WEIGHTS, INTEGRAL], ids=["state", "integral"])
 @pytest.mark.parametrize("name", ["rigid-joints", "heavy-spatial"])
 def test_with_an_observer_the_poles_are_those_of_both(name, weights):
@@ -119,6 +121,7 @@ def test_a_schedule_is_that_of_composite_control():
     assert found[0] == pytest.approx(found[1], rel=1e-12)
 
 
+@pytest.mark.slow_but("state-0", "observer-0", "state-5")
 @pytest.mark.parametrize("schedule", [0, 5])
 @pytest.mark.parametrize("loop", [{}, OBSERVED], ids=["state", "observer"])
 def test_integral_action_brings_what_is_driven_to_its_reference_under_an_unknown_load(

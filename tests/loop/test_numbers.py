@@ -57,8 +57,8 @@ def changed(arm, values):
     return change_numbers(Numbers.of(arm, {}), nonzero_numbers(arm), values).arm
 
 
+@pytest.mark.slow_but("vertical-2r-integral")
 @pytest.mark.parametrize("name", list(designs_with_a_loop()))
-@pytest.mark.slow_but(*QUICK)
 def test_poles_at_random_numbers_are_those_of_the_arm_that_has_them(name):
     design, random = load_design(name), np.random.default_rng(len(name))
     arm = load_model(design.model)
@@ -99,7 +99,7 @@ def two_links():
     return arm, design, flexctl.close_loop(controller, arm, FINE)
 
 
-@pytest.mark.slow_but("reference.duration", "reference.to")
+@pytest.mark.slow_but("reference.to")
 @pytest.mark.parametrize("key", OTHERS)
 def test_a_run_with_another_number_is_that_of_a_loop_made_with_it(two_links, key):
     arm, design, loop = two_links
@@ -131,6 +131,7 @@ def test_gains_of_a_riccati_equation_follow_their_weights():
     assert pole_distance(theirs, linearise_loop(close(arm, design, True), final, 1.0).poles) > 1e-6
 
 
+@pytest.mark.slow_but("subudhi-morris-decoupling")
 @pytest.mark.parametrize("name", ["rrp-stiff-decoupling", "subudhi-morris-decoupling"])
 def test_errors_of_the_stiffness_are_those_of_the_law_alone(name):
     design = load_design(name)

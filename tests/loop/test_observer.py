@@ -113,6 +113,7 @@ def test_with_an_integral_too(make):
     assert distance(found, np.concatenate([whole, filter_poles(loop)])) < 1e-5
 
 
+@pytest.mark.slow
 def test_on_a_finer_truth_it_does_not(make):
     loop = close(make, "single", "elements", 4, **observing())
     state = close(make, "single", "elements", 4, gains=observing()["gains"])
@@ -153,6 +154,7 @@ def loop_gain(linear, w):
     return np.array(out)
 
 
+@pytest.mark.slow_but("single")
 @pytest.mark.parametrize("name", ["single", "joint"])
 def test_margins_are_those_of_the_compensator_in_python_control(make, name):
     # the compensator from the gains alone: x^' = (A - B G - L C) x^ + L y, u = -G x^
@@ -176,6 +178,7 @@ def test_margins_are_those_of_the_compensator_in_python_control(make, name):
     assert margins.phase_deg[0] == pytest.approx(np.abs(phase).min(), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_the_disk_margin_is_that_of_the_sensitivity(make):
     loop = close(make, "single", **observing())
     linear = linearise_loop(loop, np.array([0.6]), 0.0)
@@ -238,6 +241,7 @@ def test_the_energy_account_closes(make):
     assert np.abs(run.energy.residual).max() < 1e-9 * run.energy.scale
 
 
+@pytest.mark.slow
 def test_a_wrong_start_is_forgotten_at_the_rates_of_the_observer(make, stepper):
     # at rest at its set point the arm moves with the estimate's error only: small, so linear
     error = 1e-5

@@ -75,6 +75,7 @@ def test_integrals_come_first_then_own_states_then_the_estimate(make):
     )
 
 
+@pytest.mark.slow_but("True")
 @pytest.mark.parametrize("observed", [False, True])
 def test_a_run_begins_without_a_bump(make, observed):
     # a rigid arm: gravity is fed forward exactly, so that it must not move at all
@@ -87,7 +88,7 @@ def test_a_run_begins_without_a_bump(make, observed):
     assert np.abs(run.z[:2]).min() > 0.1  # the lag holds the arm
 
 
-@pytest.mark.slow_but("auto-none", "explicit-", "midpoint-none", "rk4-none")
+@pytest.mark.slow
 @pytest.mark.parametrize("compiler", ["", "none"])
 @pytest.mark.parametrize(
     "integrator", ["auto", "explicit", "esdirk", "midpoint", "rk4", "bdf", "adams"]

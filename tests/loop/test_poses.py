@@ -59,7 +59,7 @@ def test_the_tolerance_of_a_set_point_is_that_of_its_pose(make):
     assert found.path_lower == pytest.approx(found.exact.alpha_lower, rel=1e-12)
 
 
-@pytest.mark.slow_but("loop0-gravity0", "loop1-gravity0")
+@pytest.mark.slow_but("loop0-gravity0")
 @pytest.mark.parametrize("gravity", [(0.0, 0.0, 0.0), (0.0, -1.0, 0.0)])
 @pytest.mark.parametrize("loop", [{}, {"sample_time": 2e-3, "delay": 1e-3}])
 def test_the_tolerance_is_that_of_the_margin_with_and_without_known_loops(make, gravity, loop):

@@ -91,7 +91,7 @@ def loop_start(loop):
     return q
 
 
-@pytest.mark.slow_but("two-link")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_links_respond_and_torques_follow_as_the_partitioned_equations_say(name):
     make, start, end = CASES[name]
@@ -152,6 +152,7 @@ def test_poles_of_an_undamped_arm_are_its_locked_frequencies():
     np.testing.assert_allclose(found, locked, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_limits_of_actuators_are_no_limits_of_a_prescribed_motion():
     arm = two_link(DOWN, EI=40.0)
     bare = replayed(arm, motion([-1.2, 0.3], [-0.5, 0.9]), order=1)

@@ -154,6 +154,7 @@ def loops(make, case, payload=1.5):
     return close_around(controller, truth), own, measured.feedback[0], Ki
 
 
+@pytest.mark.slow_but("late", "integral", "rare encoder")
 @pytest.mark.parametrize("case", CASES)
 def test_multipliers_on_another_arm(make, case):
     loop, own, K, Ki = loops(make, case)
@@ -171,6 +172,7 @@ def test_multipliers_on_another_arm(make, case):
 RARE = ["camera", "rare encoder", "two rates"]
 
 
+@pytest.mark.slow_but("integral", "late")
 @pytest.mark.parametrize("case", ["late", "integral", "two encoders", *RARE])
 def test_gain_margins_are_where_its_multipliers_leave_the_circle(make, case):
     loop, own, K, Ki = loops(make, case, payload=1.2)

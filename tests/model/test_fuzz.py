@@ -92,7 +92,7 @@ def one_line(error):
     return len(str(error).splitlines()) == 1
 
 
-@pytest.mark.slow_but("Design-design")
+@pytest.mark.slow
 @pytest.mark.parametrize(("record", "kind"), [(Arm, "model"), (Design, "design")])
 @QUICK
 @given(data=st.data(), count=st.integers(1, 3))

@@ -102,6 +102,7 @@ def test_the_link_on_an_elastic_joint_has_the_printed_squares():
     assert exact_squares().round(2).tolist() == [34.14, 1383.24, 11084.49]
 
 
+@pytest.mark.slow
 def test_the_link_on_an_elastic_joint_has_the_exact_frequencies():
     plant = plant_of(load_model("romano-flexible-joint-link"), order=12)
     found = linearise(plant).frequencies(masked(plant.coordinates, "rotor"))[:3]

@@ -42,6 +42,7 @@ def state(pair, random_state):
     return dict(zip("qva", random_state(pair[0], 1), strict=True))
 
 
+@pytest.mark.slow_but("line_tips", "tip", "elastic_force")
 @needs_compiler
 @pytest.mark.parametrize("name", CALLS)
 def test_compiled_and_interpreted_agree(name, pair, state):

@@ -198,9 +198,9 @@ def error(witness, make, plant_of):
     return largest
 
 
+@pytest.mark.slow_but("turning-out-of-plane-retracting")
 @pytest.mark.parametrize("slide", SLIDES)
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.slow_but("foreshortening-deploying", "turning-out-of-plane-retracting")
 def test_the_tip_moves_as_the_partial_differential_equation_says(case, slide, error):
     # clamped-free modes do not know the load at the tip: their errors fall with the cube of their
     # number, 2e-2 with one, 1e-3 with four; the polynomials' own is below 5e-5

@@ -25,6 +25,7 @@ def pair(request, plant_named, witness_of):
     return plant_named(*request.param), witness_of(*request.param)
 
 
+@pytest.mark.slow_but("rrp-file-elements-2-2", "rrp-file-elements-2-3", "rrp-file-modes-2-3")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_kinetic_energy_is_the_sum_over_moving_material_points(pair, random_state, seed):
     plant, points = pair
@@ -33,6 +34,7 @@ def test_kinetic_energy_is_the_sum_over_moving_material_points(pair, random_stat
     assert plant.energies(q, v)[0] == pytest.approx(points.kinetic(q, v), rel=1e-9)
 
 
+@pytest.mark.slow_but("two-link-file-modes-2", "rigid-sliding-modes-1", "hub-file-elements-3")
 def test_every_entry_of_the_mass_matrix_is_that_of_the_points(pair, random_state):
     plant, points = pair
     q, _, _ = random_state(plant, 4)
@@ -59,6 +61,7 @@ def test_gravitational_energy_is_the_sum_over_points(pair, random_state, seed):
     assert plant.energies(q, v)[2] == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.slow_but("rigid-sliding-modes-1", "hub-file-elements-3", "two-link-file-modes-2")
 def test_gravity_forces_are_the_gradient_over_points(pair, random_state):
     plant, points = pair
     q, _, _ = random_state(plant, 5)
@@ -162,6 +165,7 @@ def test_inverse_dynamics_is_the_sum_of_its_terms(pair, random_state):
     assert plant.inverse_dynamics(q, v, a) == pytest.approx(sum(terms), abs=1e-12 * scale)
 
 
+@pytest.mark.slow_but("two-link-file-modes-2-3", "hub-file-elements-3-2", "rigid-sliding-modes-1-2")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_forward_dynamics_undoes_inverse_dynamics(pair, random_state, seed):
     plant, _ = pair

@@ -109,18 +109,16 @@ def _of(plant):
     return {name: evaluate(plant, name, *given) for name, given in signals.items()}
 
 
+@pytest.mark.slow_but(
+    "bias-mixed-sprung-True",
+    "bias-rrp-elements-sprung-False",
+    "inverse_dynamics-planar-canadarm-s*",
+)
 @pytest.mark.parametrize("foreshortening", [True, False])
 @pytest.mark.parametrize("change", [bare, laden, sprung])
 @pytest.mark.parametrize("name", ARMS)
 @pytest.mark.parametrize(
     "function", ["forward_dynamics", "inverse_dynamics", "mass_matrix", "bias"]
-)
-@pytest.mark.slow_but(
-    "*-planar-canadarm-sprung-*",
-    "*-spatial-canadarm-bare-True",
-    "*-rrp-modes-laden-True",
-    "*-rrp-elements-sprung-False",
-    "*-mixed-sprung-True",
 )
 def test_recursion_and_lagrange_agree_at_random_states(
     found, name, change, foreshortening, function

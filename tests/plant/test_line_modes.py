@@ -23,6 +23,11 @@ LINES = [
 TWIST = "link2.torsion={ GJ = 876.3, polar_inertia = 9.12e-5 }"
 
 
+@pytest.mark.slow_but(
+    "0.3-theodore-ghosal-rrp-1-twist-elements",
+    "1.0-theodore-ghosal-rrp-1-y-elements",
+    "1.0-theodore-ghosal-rrp-1-twist-elements",
+)
 @pytest.mark.parametrize("basis", BASES)
 @pytest.mark.parametrize(("model", "link", "direction"), LINES)
 @pytest.mark.parametrize("share", [0.3, 1.0])

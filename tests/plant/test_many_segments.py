@@ -130,11 +130,11 @@ def distance(make, plant_of):
     return lambda scale, foreshortening: np.linalg.norm(ours(scale, foreshortening) - chains(scale))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("foreshortening", "scale", "order", "nearest"),
     [(True, 1.0, 3, 3e-4), (False, 0.5, 2, 2e-4)],
 )
-@pytest.mark.slow_but("False-*")
 def test_after_a_large_motion_the_chains_are_where_we_are(
     foreshortening, scale, order, nearest, distance
 ):

@@ -29,9 +29,9 @@ def rates(plant, tau):
     return lambda _t, x: np.concatenate([x[n:], plant.forward_dynamics(x[:n], x[n:], tau)])
 
 
+@pytest.mark.slow_but("two-link-0.0")
 @pytest.mark.parametrize("gravity", [0.0, 1.0])
 @pytest.mark.parametrize("name", FREE)
-@pytest.mark.slow_but("rrp-1.0", "two-link-0.0")
 def test_energy_of_a_free_motion_is_kept(name, gravity, make, plant_of):
     plant = plant_of(FREE[name](make, gravity), "modes", 1)
     q, v = start(plant, name)
@@ -66,6 +66,7 @@ def test_energy_falls_by_what_damping_takes_and_grows_by_what_torques_give(make,
 RIGID = ["rrp", "two-link"]
 
 
+@pytest.mark.slow_but("two-link")
 @pytest.mark.parametrize("name", RIGID)
 def test_the_straight_arm_has_the_rigid_mass_and_bias(name, make, plant_of):
     rigid, soft = (plant_of(make[name]((1.0, 2.0, -9.0), EI=EI)) for EI in (None, 50.0))
@@ -78,6 +79,7 @@ def test_the_straight_arm_has_the_rigid_mass_and_bias(name, make, plant_of):
     assert soft.gravity(q)[:m] == pytest.approx(rigid.gravity(r), rel=1e-12, abs=1e-13)
 
 
+@pytest.mark.slow_but("two-link")
 @pytest.mark.parametrize("name", RIGID)
 def test_frequencies_of_the_locked_arm_go_as_the_root_of_the_stiffness(name, make, plant_of):
     def locked(EI):

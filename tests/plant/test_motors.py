@@ -44,6 +44,7 @@ def state():
     return q, 0.3 * rng.normal(size=plant.n), rng.normal(size=plant.n), 5 * rng.normal(size=3)
 
 
+@pytest.mark.slow_but("lagrange")
 @pytest.mark.parametrize("engine", ["recursion", "lagrange"])
 def test_an_arm_under_volts_is_the_arm_under_the_torques_of_its_motors(engine, state):
     q, v, a, u = state
@@ -70,6 +71,7 @@ def test_back_emf_is_a_damper_of_the_driven_coordinates(state):
     np.testing.assert_allclose(plant.motor_damping, dampers, rtol=1e-12)
 
 
+@pytest.mark.slow_but("100.0")
 @pytest.mark.parametrize("current", [0.1, 100.0])
 def test_an_amplifier_limits_the_current(state, current):
     q, v, _, u = state
@@ -98,7 +100,7 @@ def test_a_torque_limit_of_a_motor_under_volts_limits_its_current(state):
     assert plant_of(both).torque(*own)[0] == pytest.approx(20 * 0.077 * 0.01, rel=1e-12)
 
 
-@pytest.mark.slow_but("at the limit")
+@pytest.mark.slow
 @pytest.mark.parametrize("current", [None, 0.1], ids=["free", "at the limit"])
 def test_derivatives_are_those_of_differences(state, current):
     q, v, _, u = state

@@ -56,6 +56,7 @@ def state(plant):
     return q, random.standard_normal(plant.n), random.standard_normal(plant.m)
 
 
+@pytest.mark.slow_but("pair2-tip", "pair3-damping", "pair3-tip")
 @pytest.mark.parametrize("term", ["mass_matrix", "gravity", "tangent_stiffness", "damping", "tip"])
 def test_a_free_payload_gives_the_terms_of_the_arm_that_has_it(pair, term):
     at, fixed, _ = pair
@@ -65,6 +66,7 @@ def test_a_free_payload_gives_the_terms_of_the_arm_that_has_it(pair, term):
     )
 
 
+@pytest.mark.slow_but("pair3", "pair2")
 def test_a_free_payload_moves_as_the_arm_that_has_it(pair):
     at, fixed, free = pair
     q, v, tau = state(fixed)

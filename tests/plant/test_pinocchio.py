@@ -53,6 +53,7 @@ def assert_same(found, other):
     np.testing.assert_allclose(found, other, rtol=0, atol=1e-10 * np.abs(other).max())
 
 
+@pytest.mark.slow_but("planar-turned-1", "spatial-turned-2", "planar-1")
 def test_mass_matrix(pair, state):
     plant, model = pair
     upper = np.triu(pin.crba(model, model.createData(), state[0]))

@@ -70,6 +70,7 @@ def test_in_plane_the_square_of_the_speed_is_taken_off(speed, squares):
     assert found == pytest.approx([FIRST[speed], SECOND[speed]], rel=1e-4)
 
 
+@pytest.mark.slow_but("0.3")
 @pytest.mark.parametrize("twist", [0.3, 1.1])
 def test_beam_with_setting_angle_loses_the_share_of_the_speed_that_lies_in_its_plane(
     twist, squares

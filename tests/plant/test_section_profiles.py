@@ -58,13 +58,7 @@ def pair(request, make):
     return plant, SectionWitness(arm, kind, order)
 
 
-@pytest.mark.slow_but(
-    "taper-modes-2",
-    "masses-modes-2",
-    "Timoshenko-modes-2",
-    "second-modes-2",
-    "second-pinned-modes-2",
-)
+@pytest.mark.slow_but("Timoshenko-modes-2", "taper-modes-2")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_kinetic_energy_is_the_sum_over_moving_material_points(pair, random_state, seed):
     plant, points = pair
@@ -72,7 +66,7 @@ def test_kinetic_energy_is_the_sum_over_moving_material_points(pair, random_stat
     assert plant.energies(q, v)[0] == pytest.approx(points.kinetic(q, v), rel=1e-9)
 
 
-@pytest.mark.slow_but("taper-modes", "masses-modes", "Rayleigh-modes", "rigid-elements")
+@pytest.mark.slow_but("rigid-elements", "masses-modes")
 def test_every_entry_of_the_mass_matrix_is_that_of_the_points(pair, random_state):
     plant, points = pair
     q, _, _ = random_state(plant, 3)
@@ -81,6 +75,7 @@ def test_every_entry_of_the_mass_matrix_is_that_of_the_points(pair, random_state
     assert np.abs((plant.mass_matrix(q) - M) / scale).max() < 1e-9
 
 
+@pytest.mark.slow_but("taper-modes", "masses-modes", "second-modes")
 def test_strain_energy_is_that_of_bending_and_shear(pair, random_state):
     plant, points = pair
     q, v, _ = random_state(plant, 4)
@@ -108,7 +103,7 @@ TURNING = SPACE | {"rotary_inertia": {"y": 2e-3, "z": 1e-3}, "shear_stiffness": 
 TURNING |= {"masses": [{"x": 0.7, "mass": 0.2, "inertia": [1e-3, 2e-3, 2e-3]}]}
 
 
-@pytest.mark.slow_but("elements")
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["modes", "elements"])
 def test_the_recursion_agrees_with_lagrange_in_space(make, random_state, kind):
     arm = make["arm"]([UPRIGHT, TURNING, RIGID], (2.0, -9.0, 3.0), PAYLOAD)
@@ -124,9 +119,7 @@ def test_the_recursion_agrees_with_lagrange_in_space(make, random_state, kind):
         assert one.forward_dynamics(q, v, tau) == pytest.approx(a, abs=1e-9 * np.abs(a).max())
 
 
-@pytest.mark.slow_but(
-    "taper-elements", "step-modes", "step-elements", "Timoshenko-modes", "all-elements"
-)
+@pytest.mark.slow_but("Timoshenko-modes")
 @pytest.mark.parametrize("kind", ["modes", "elements"])
 @pytest.mark.parametrize("name", LINKS)
 def test_the_straight_arm_has_the_inertia_of_its_rigid_twin(make, plant_of, name, kind):
@@ -150,6 +143,7 @@ def test_forward_dynamics_undoes_inverse_dynamics(make, plant_of, random_state, 
     assert np.abs((force - plant.B @ tau) / (sizes + 1)).max() < 1e-10
 
 
+@pytest.mark.slow_but("Rayleigh", "taper")
 @pytest.mark.parametrize("name", LINKS)
 def test_damping_is_by_mode_of_the_clamped_line(make, plant_of, name):
     # D of modes is diagonal: 2 zeta w times their mass
@@ -163,6 +157,7 @@ def test_damping_is_by_mode_of_the_clamped_line(make, plant_of, name):
     assert pytest.approx(expected, abs=1e-8 * expected.max()) == D
 
 
+@pytest.mark.slow_but("modes")
 @pytest.mark.parametrize("kind", ["modes", "elements"])
 def test_frequencies_of_a_carried_mass_at_the_end_are_those_of_a_payload(make, plant_of, kind):
     load = {"mass": 0.3, "inertia": [0.0, 0.0, 2e-3]}
@@ -175,6 +170,7 @@ def test_frequencies_of_a_carried_mass_at_the_end_are_those_of_a_payload(make, p
     assert found[1:4] == pytest.approx(expected[1:4], rel=1e-8)
 
 
+@pytest.mark.slow_but("modes")
 @pytest.mark.parametrize("kind", ["modes", "elements"])
 def test_a_uniform_line_written_in_pieces_moves_as_one_written_as_a_number(
     make, plant_of, random_state, kind
@@ -189,6 +185,7 @@ def test_a_uniform_line_written_in_pieces_moves_as_one_written_as_a_number(
     )
 
 
+@pytest.mark.slow_but("Rayleigh-modes", "Timoshenko-modes", "Rayleigh-elements")
 @pytest.mark.parametrize("kind", ["modes", "elements"])
 @pytest.mark.parametrize("name", LINKS)
 def test_parts_of_the_stiffness_add_up(make, plant_of, random_state, name, kind):

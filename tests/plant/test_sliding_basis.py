@@ -57,9 +57,9 @@ def stiffness(line, length, n=2):
     return 1165.4916 / length**3 * roots_along(n, line.loads([length]))[0] ** 4
 
 
+@pytest.mark.slow_but("1.3-mass", "1.0-mass", "0.3-mass")
 @pytest.mark.parametrize("settings", LOADS, ids=["mass", "body"])
 @pytest.mark.parametrize("length", LENGTHS)
-@pytest.mark.slow_but("*-mass")
 def test_the_clamped_link_has_its_exact_frequencies_at_every_length(settings, length):
     plant = exact(settings)
     q, own = plant.straight(np.array([0.0, 0.0, length])), rows(plant, "link3.x")
@@ -84,9 +84,9 @@ def test_the_engines_agree():
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9 * np.abs(expected).max())
 
 
+@pytest.mark.slow_but("mass-inverse_dynamics")
 @pytest.mark.parametrize("name", ["mass_matrix", "inverse_dynamics"])
 @pytest.mark.parametrize("settings", LOADS, ids=["mass", "body"])
-@pytest.mark.slow_but("mass-*")
 def test_roots_in_the_graph_move_the_arm_as_the_table_does(settings, name):
     rng = np.random.default_rng(7)
     roots, table = (rrp_plant(modes, 1, settings) for modes in ("roots", "exact"))

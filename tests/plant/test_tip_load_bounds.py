@@ -50,7 +50,7 @@ def modes():
     return {name: found(include) for name, include in LOADS.items()}
 
 
-@pytest.mark.slow_but("free")
+@pytest.mark.slow
 @pytest.mark.parametrize("joints", ["held", "free"])
 def test_twelve_elements_are_fine_enough_to_be_called_exact(elements, joints):
     off = elements[8][joints] / elements[12][joints] - 1
@@ -59,6 +59,7 @@ def test_twelve_elements_are_fine_enough_to_be_called_exact(elements, joints):
     assert off.max() < 4e-4
 
 
+@pytest.mark.slow_but("none-free", "none-held", "M-held")
 @pytest.mark.parametrize("joints", ["held", "free"])
 @pytest.mark.parametrize("load", LOADS)
 def test_modes_bound_fine_elements_from_above_at_every_pose(modes, elements, load, joints):

@@ -59,6 +59,7 @@ def test_kinetic_energy_is_the_sum_over_material_points_and_sections(pair, rando
     assert plant.energies(q, v)[0] == pytest.approx(points.kinetic(q, v), rel=1e-9)
 
 
+@pytest.mark.slow_but("rod-modes")
 def test_every_entry_of_the_mass_matrix_is_that_of_the_points(pair, random_state):
     plant, points = pair
     q = bent_as_far_as_is_exact(plant, random_state(plant, 3)[0])
@@ -80,9 +81,9 @@ def test_gravity_acts_on_every_point(pair, random_state):
     assert plant.gravity(q) == pytest.approx(c, abs=1e-9 * np.abs(c).max())
 
 
+@pytest.mark.slow_but("rod-modes", "rod-elements")
 @pytest.mark.parametrize("kind", ["modes", "elements"])
 @pytest.mark.parametrize("name", ["rod", "space", pytest.param("two", marks=pytest.mark.slow)])
-@pytest.mark.slow_but("rod-*", "space-elements")
 def test_the_recursion_agrees_with_lagrange(make, random_state, name, kind):
     arm = make["arm"](ARMS[name], (2.0, -9.0, 3.0), PAYLOAD)
     one, other = (
@@ -206,6 +207,7 @@ def test_the_twist_shortens_nothing(make, plant_of, foreshortening):
     assert plant.tip(q) == pytest.approx([LENGTH, 0.0, 0.0], abs=1e-15)
 
 
+@pytest.mark.slow_but("rod-elements", "rod-modes")
 @pytest.mark.parametrize("kind", ["modes", "elements"])
 @pytest.mark.parametrize("name", ARMS)
 def test_the_straight_arm_has_the_inertia_of_its_rigid_twin(make, plant_of, name, kind):

@@ -96,6 +96,9 @@ on_both_engines = pytest.mark.parametrize("engine", ["recursion", "lagrange"])
 on_all_arms = pytest.mark.parametrize("name", ARMS)
 
 
+@pytest.mark.slow_but(
+    "random-unloaded-shapes-recursion-3", "random-unloaded-shapes-recursion-4", "sm-lagrange-2"
+)
 @on_both_engines
 @on_all_arms
 def test_the_mass_matrix_is_that_of_the_derivation_by_hand(plant, name, engine, seed):
@@ -121,6 +124,11 @@ def test_inverse_dynamics_are_those_of_the_derivation_by_hand(plant, name, engin
     assert off(found, ARMS[name].inverse_dynamics(q, v, a)) < 1e-11
 
 
+@pytest.mark.slow_but(
+    "random-carried-rotor-recursion-2",
+    "random-rigid-joints-lagrange-2",
+    "random-carried-rotor-lagrange-1",
+)
 @on_both_engines
 @on_all_arms
 def test_forward_dynamics_are_those_of_the_derivation_by_hand(plant, name, engine, seed):

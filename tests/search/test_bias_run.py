@@ -198,6 +198,7 @@ def test_a_smaller_bias_is_advised_where_the_one_that_suffices_at_rest_spoils_th
     assert far[1] < 2 * far[0] < far[2]
 
 
+@pytest.mark.slow
 def test_the_best_at_rest_is_advised_where_it_serves_in_motion_too(single_runs):
     case = single_runs.case
     found = stiffness_margin(case.setup.design_arm, case.design, truth_basis=ONE, n_path=1)

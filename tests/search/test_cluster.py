@@ -136,6 +136,7 @@ def _listener(greeting):
             one.close()
 
 
+@pytest.mark.slow_but("SSH-2.0*")
 @pytest.mark.parametrize(
     ("greeting", "got"), [(b"", "no answer"), (b"SSH-2.0-OpenSSH_9.2\r\n", "another service")]
 )

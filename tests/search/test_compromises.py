@@ -98,6 +98,7 @@ def test_designs_say_how_they_were_found(found):
             assert LIMIT.replace(">=", " >= ") + ".0" in one.design.tune.subject_to
 
 
+@pytest.mark.slow
 def test_no_front_where_limits_cannot_be_kept():
     with pytest.raises(ComputationError, match="no design was found that keeps all limits"):
         flexctl.trade_off(

@@ -28,7 +28,7 @@ def problem_of(arm, design, *limits):
     return watched_over(problem, ({},))
 
 
-@pytest.mark.slow_but("observer")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arm", "limits"),
     [

@@ -38,11 +38,11 @@ def abscissa(case, bias, error):
     return spectral_abscissa(linearise_loop(loop, controller.reference.final, 0.0).poles)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bias", "error"),
     [pytest.param(0.0, 0.0, marks=pytest.mark.slow), (0.0, 0.3), (-0.3, 0.3), (-0.3, -0.5)],
 )
-@pytest.mark.slow_but("-0.3-0.3")
 def test_it_is_stable_where_the_loop_made_of_numbers_is(case, bias, error):
     assert stable_on_arms(case, [error])(bias) == (abscissa(case, bias, error) < 0)
 
@@ -51,6 +51,7 @@ LOADED = {"tip_load": {"include": ["M"]}}
 SPRING = {"rotor_inertia": 0.02, "stiffness": 100.0, "damping": 0.5}
 
 
+@pytest.mark.slow_but("dropped", "elements")
 @pytest.mark.parametrize(
     ("more", "truth"),
     [

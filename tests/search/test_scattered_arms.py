@@ -92,6 +92,7 @@ def test_samples_without_a_verdict_are_the_worst_and_do_not_rank():
     assert "on 1 of 2" in scatter_words(result)
 
 
+@pytest.mark.slow
 def test_samples_of_a_file(tmp_path):
     file = tmp_path / "arms.csv"
     file.write_text("payload.mass, link1.EI.y\n0.1,*0.9\n\n0.3,*1.1\n")
@@ -147,6 +148,7 @@ def test_only_numbers_of_the_arm_scatter(numbers, expected):
         scatter(ARM, "hub-pd", numbers, jobs=1)
 
 
+@pytest.mark.slow
 def test_a_scatter_is_told_in_every_form(found):
     answer = to_json(found)
     assert set(answer) >= {"n", "wins", "failed", "quantiles", "worst"}

@@ -202,6 +202,7 @@ def judged(file):
         return 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "kills", "jobs"), [(300, 3, 1), pytest.param(1000, 20, 2, marks=pytest.mark.slow)]
 )
@@ -238,6 +239,7 @@ def test_one_process_and_two_give_the_same_table():
         np.testing.assert_array_equal(values, two.metrics[key])
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_ends_the_sweep_with_what_is_judged():
     def kill(_done, _of, _left):
         for process in psutil.Process().children():
@@ -459,6 +461,7 @@ Gi = [2.0]
 """
 
 
+@pytest.mark.slow
 def test_share_and_quantiles_are_those_of_a_known_stability_limit(tmp_path):
     # J s^3 + Gv s^2 + Gp s + Gi is stable for Gi < Gv Gp/J (Routh); J = m L^2/3 + M L^2
     (tmp_path / "rod.toml").write_text(ROD)

@@ -27,8 +27,8 @@ def objective(name, evaluation):
     return read_objective(DESIGNS[name].tune.minimise).value(metrics(evaluation))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TUNED)
-@pytest.mark.slow_but("mohan-saha-*")
 def test_a_tuned_design_is_better_in_its_objective_than_all_hand_made_ones(name):
     found = verdicts(DESIGNS[name].model)
     shaped = [key for key in found if DESIGNS[key].reference.shaper]  # these follow other motions

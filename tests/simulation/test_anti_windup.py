@@ -59,6 +59,7 @@ TIMES = np.linspace(0, 2, 41)
 WAYS = ["clamping", "back-calculation"]
 
 
+@pytest.mark.slow_but("back-calculation-joint-pd")
 @pytest.mark.usefixtures("no_compiler")
 @pytest.mark.parametrize("method", ["joint-pd", "decoupling"])
 @pytest.mark.parametrize("how", WAYS)

@@ -67,7 +67,7 @@ def witness(loop, times, sigma0=1e4, sigma1=20.0):
     return np.hstack(found)
 
 
-@pytest.mark.slow_but("bdf")
+@pytest.mark.slow
 @pytest.mark.parametrize("integrator", ["auto", "bdf"])
 def test_a_run_agrees_with_scipy(bristled, expected, integrator):
     run = simulate(bristled, times=TIMES, integrator=integrator, tolerance=TOLERANCE)

@@ -69,6 +69,7 @@ def by_hand(filters, times, period=0.0, how="zoh"):
     return np.interp(times, period * np.arange(len(angles)), angles)
 
 
+@pytest.mark.slow_but("adams-", "bdf-none")
 @pytest.mark.parametrize("compiler", ["", "none"])
 @pytest.mark.parametrize("integrator", ["explicit", "rk4", "bdf", "adams"])
 def test_runs_are_those_of_filters_realised_by_scipy(make, monkeypatch, integrator, compiler):

@@ -74,6 +74,7 @@ def test_all_integrators_give_the_same_run(loop, exact, name):
     assert np.abs(run.tau - exact.tau).max() < 100 * error
 
 
+@pytest.mark.slow
 def test_the_energy_account_closes(exact):
     assert exact.energy.imbalance < 1e-9
 
@@ -97,6 +98,7 @@ def weight_of(arm, joints):
     return torque
 
 
+@pytest.mark.slow_but("bang-bang")
 @needs_compiler
 @pytest.mark.parametrize("kind", ["quintic", "bang-bang"])
 def test_under_gravity_decoupled_rotors_follow_what_their_springs_ask_for(make, kind):

@@ -59,6 +59,7 @@ def witness(friction, loop, times):
     return np.hstack(found)
 
 
+@pytest.mark.slow_but("bdf")
 @pytest.mark.parametrize("integrator", ["auto", "bdf"])
 def test_a_run_agrees_with_scipy(stiff_slider, integrator):
     loop, friction = stiff_slider
@@ -171,6 +172,7 @@ def test_free_numbers_of_friction_reach_runs_and_the_design_knows_none(slider):
     assert loop.controller.plant.damping(np.zeros(1)) == 0.0
 
 
+@pytest.mark.slow_but("motor")
 @pytest.mark.parametrize("side", ["motor", "link"])
 def test_a_flexible_joint_rubs_on_either_side(make, side):
     # two masses and a spring by hand; friction of the motor in its own units

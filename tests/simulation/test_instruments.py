@@ -40,6 +40,7 @@ def run(loop):
     return simulate(loop, times=np.linspace(0, 1, 21))
 
 
+@pytest.mark.slow_but("rk4", "adams", "midpoint")
 @pytest.mark.parametrize("integrator", ["esdirk", "rk4", "midpoint", "bdf", "adams"])
 def test_all_integrators_see_the_same_noise(loop, run, integrator):
     step = {"step": 2e-4} if integrator in ("rk4", "midpoint") else {}
@@ -99,6 +100,7 @@ def test_torques_are_rounded_to_their_steps(make):
     assert len(np.unique(simulate(finer).tau)) > len(np.unique(run.tau))
 
 
+@pytest.mark.slow_but("difference")
 @pytest.mark.parametrize("way", ["difference", "observer"])
 def test_the_rms_of_a_long_run_is_that_of_the_lyapunov_equation(make, way):
     # x+ = A x + G w with A of the linear loop, w in the states that hold the noise of a sample

@@ -74,6 +74,7 @@ def order(sizes, errors):
 FIXED = {"rk4": (4, [1e-3, 5e-4, 2.5e-4]), "midpoint": (2, [1e-3, 5e-4, 2.5e-4])}
 
 
+@pytest.mark.slow_but("midpoint")
 @needs_compiler
 @pytest.mark.parametrize("name", FIXED)
 def test_a_fixed_step_converges_at_its_order(free_run, exact, name):
@@ -200,7 +201,7 @@ HOW = {
 }
 
 
-@pytest.mark.slow_but("adams", "bdf", "auto", "rk4", "midpoint")
+@pytest.mark.slow_but("rk4", "bdf", "midpoint")
 @needs_compiler
 @pytest.mark.parametrize("name", HOW)
 def test_all_integrators_agree_on_a_sampled_law_with_delay(eventful, eventful_run, name):
@@ -495,6 +496,7 @@ def easy_loop(make):
     return make["close"](arm, design, order=3)
 
 
+@pytest.mark.slow_but("none")
 @pytest.mark.parametrize("compiler", ["", "none"])
 def test_auto_falls_back_where_the_integrator_it_chose_runs_out_of_steps(
     easy_loop, monkeypatch, compiler

@@ -73,6 +73,7 @@ def test_a_limit_that_is_not_reached_changes_nothing(make):
     assert not bounded.saturated.any()
 
 
+@pytest.mark.slow_but("")
 @pytest.mark.parametrize("compiler", ["", "none"])
 def test_the_integral_rests_while_the_torque_is_limited(make, monkeypatch, compiler):
     monkeypatch.setenv("FLEXCTL_CC", compiler)

@@ -112,7 +112,7 @@ def sprung(**motor):
     return make_arm([link], (0.0, -9.81, 0.0), {"mass": 1.2})
 
 
-@pytest.mark.slow_but("esdirk-free", "esdirk-limited")
+@pytest.mark.slow_but("esdirk-free")
 @pytest.mark.parametrize("limit", [{}, {"current_limit": 1.5}], ids=["free", "limited"])
 @pytest.mark.parametrize("integrator", ["explicit", "esdirk"])
 def test_a_flexible_joint_under_volts_moves_as_scipy_says(make, integrator, limit):

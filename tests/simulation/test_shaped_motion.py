@@ -62,6 +62,7 @@ def unshaped(make):
     return of
 
 
+@pytest.mark.slow_but("cycloid-EI-0.8", "cycloid-ZVD-1.15", "bang-bang-ZV-1.15")
 @pytest.mark.parametrize("off", [0.8, 1.0, 1.15])
 @pytest.mark.parametrize("shaper", ["ZV", "ZVD", "EI"])
 @pytest.mark.parametrize("kind", MOTIONS)

@@ -73,8 +73,8 @@ def test_a_run_starts_at_the_sag_of_the_truth(loop_of, name):
     assert not run.v[:, 0].any()
 
 
+@pytest.mark.slow_but("blended")
 @pytest.mark.parametrize("name", VARIANTS)
-@pytest.mark.slow_but("second loop", "blended")
 def test_a_run_agrees_with_scipy(loop_of, witness, name):
     run = simulate(loop_of(name), times=TIMES, tolerance=FINE)
     assert off_by(run, witness(name)) < 2e-7
@@ -181,6 +181,7 @@ def test_energies_are_those_of_the_plant(loop_of):
         assert run.energy.strain[k] == pytest.approx(strain, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.slow_but("decoupling")
 @pytest.mark.parametrize("method", ["decoupling", "joint-pd"])
 def test_rest_stays_rest(make, method):
     # without a model error the holding torque is known: nothing may move

@@ -124,6 +124,7 @@ def integral(t, y):
     return sum((t[1:] - t[:-1]) * (y[1:] + y[:-1])) / 2
 
 
+@pytest.mark.slow_but("three")
 def test_tracking(case):
     run, t = case.run, case.run.t.values
     moving = t <= END * (1 + 1e-12)

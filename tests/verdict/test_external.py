@@ -132,6 +132,7 @@ def sliding():
     return arm, design, ["joint1", "joint2"]
 
 
+@pytest.mark.slow_but("sampled-as_function")
 @pytest.mark.parametrize("wrap", [as_matrices, as_function])
 @pytest.mark.parametrize(
     "case",
@@ -247,6 +248,7 @@ def test_a_controller_with_a_very_fast_pole_is_run_as_its_gains_are():
     np.testing.assert_allclose(runs[0].tau, runs[1].tau, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_controllers_and_designs_are_compared_side_by_side(gravity_hub):
     arm, design, _ = gravity_hub
     controller = wrap_controller(PID["continuous"], arm, design, measures=["joint1"], name="pid")

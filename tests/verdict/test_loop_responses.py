@@ -85,7 +85,7 @@ def test_both_ways_to_break_all_channels_have_one_determinant(loop):
     np.testing.assert_allclose(np.linalg.det(inputs), np.linalg.det(outputs), rtol=1e-8)
 
 
-@pytest.mark.slow_but("late")
+@pytest.mark.slow
 def test_margins_of_channels_are_those_of_python_control(loop):
     found = frequency_response(loop)
     end = np.pi / T * (1 - 1e-9) if loop.sampled else 1e3
@@ -126,6 +126,7 @@ def test_peaks_are_norms_of_slycot(loop):
         assert value == pytest.approx(norm, rel=2e-6)
 
 
+@pytest.mark.slow_but("continuous", "late")
 def test_a_peak_is_at_its_frequency(loop):
     found = frequency_response(loop)
     at = frequency_response(loop, [found.peaks.Ms_frequency])

@@ -69,6 +69,7 @@ def found(loop):
     return frequency_response(loop)
 
 
+@pytest.mark.slow_but("undamped", "one joint", "elastic joint")
 def test_both_ways_to_break_the_loop_have_one_determinant(loop, found):
     final = loop.controller.reference.final
     linear = linearise_loop(loop, final, loop.controller.final_second_loop_weight)

@@ -244,6 +244,7 @@ def test_a_sampled_phase_margin_is_where_stability_ends(make):
     assert radii[0] < 1 < radii[1]
 
 
+@pytest.mark.slow
 def test_margins_of_an_arm_are_where_its_loop_ends(make):
     # the sliding arm on a finer truth than its design
     design = make["design"]([0.0, 0.3], [0.5, 0.8])

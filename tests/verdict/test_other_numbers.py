@@ -47,8 +47,8 @@ def verdict(loop):
     return evaluation.stability.poles, numbers_of(to_json(evaluation))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(designs_with_a_loop()))
-@pytest.mark.slow_but("hub-pd")
 def test_a_verdict_at_random_numbers_is_that_of_the_arm_that_has_them(name):
     design, rng = load_design(name), np.random.default_rng(7)
     arm = load_model(design.model)

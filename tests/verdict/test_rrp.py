@@ -33,11 +33,11 @@ def error_from(run, seconds):
     return run.tip_error[run.t >= END + seconds].max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("truth", NAMES)
 @pytest.mark.parametrize(
     "design", [pytest.param("rrp-gentle", marks=pytest.mark.slow), "rrp-stiff"]
 )
-@pytest.mark.slow_but("rrp-stiff-modes on themselves")
 def test_with_a_second_loop_the_tip_settles_in_a_fifth_of_a_second(rrp_run, design, truth):
     assert error_from(rrp_run(design, *TRUTHS[truth]), 0.2) < LIMIT
 
@@ -56,6 +56,7 @@ def test_on_its_own_plant_the_joints_follow_to_round_off(rrp_run, design):
     assert np.abs(run.joint_error[:, run.t <= END]).max() < 1e-7
 
 
+@pytest.mark.slow_but("modes on themselves")
 @pytest.mark.parametrize("truth", NAMES)
 def test_the_energy_account_of_the_long_motion_closes(rrp_run, truth):
     account = rrp_run("rrp-stiff", *TRUTHS[truth]).energy

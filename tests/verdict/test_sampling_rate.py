@@ -34,6 +34,7 @@ def close(make, method="joint-pd", **tables):
     return make["close"](make["single"](), design)
 
 
+@pytest.mark.slow_but("joint-pd-tables1", "pid-tables0")
 @pytest.mark.parametrize(
     ("method", "tables"),
     [
@@ -67,6 +68,11 @@ def test_a_law_made_for_that_period_is_stable_up_to_it(make, method, filters, sa
         assert bool(linearise(anew).poles.real.max() < 0) == stable
 
 
+@pytest.mark.slow_but(
+    "pid-tables2-gains.derivative_filte*",
+    "pid-tables2-gains.derivative_filte*",
+    "joint-pd-tables0-filters[[]1].freque*",
+)
 @pytest.mark.parametrize("loop", [{}, {"sample_time": T / 4}])
 @pytest.mark.parametrize(
     ("method", "tables", "key", "bound"),

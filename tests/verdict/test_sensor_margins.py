@@ -207,6 +207,7 @@ def sensitivity(loop, s):
     return np.linalg.inv(np.eye(len(read.names)) - P @ K)
 
 
+@pytest.mark.slow_but("(2, 3, False)", "(5, 1, False)", "(1, 2, False)")
 def test_disks_and_peaks_are_those_of_the_sensitivity_on_a_grid(loop, found):
     at, fastest = found.disk_frequency, np.inf
     if loop.sample_time is not None:

@@ -79,6 +79,7 @@ def test_a_person_reads_a_row_for_every_channel(flexctl):
         assert words in said.out
 
 
+@pytest.mark.slow
 def test_another_pose_has_another_response(flexctl):
     arm = "theodore-ghosal-rrp", "rrp-stiff", "-m", "1", "--truth-modes", "1"
     one = json.loads(flexctl("bode", *arm, "--json").out)
@@ -112,9 +113,7 @@ def test_an_open_loop_is_refused_with_its_file(flexctl):
     assert "mohan-saha-forced" in said.err
 
 
-@pytest.mark.slow_but(
-    "stable-nyquist", "stable-nichols", "unstable-nyquist", "sampled-nyquist", "sampled-nichols"
-)
+@pytest.mark.slow_but("unstable-nyquist", "stable-nyquist")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", LOOP)
 def test_every_figure_of_every_loop_is_drawn(kind, name):

@@ -149,9 +149,9 @@ def test_planar_arms_are_seen_from_above(model, planar):
     assert is_planar(make_skeleton(plant), [q]) is planar
 
 
+@pytest.mark.slow_but("inspect-svg")
 @pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
 @pytest.mark.parametrize("command", ["inspect", "simulate"])
-@pytest.mark.slow_but("inspect-*", "simulate-png")
 def test_a_figure_is_written_in_every_format(flexctl, tmp_path, command, kind):
     words = {
         "inspect": ["single-link-hub"],

@@ -158,6 +158,7 @@ def test_what_is_assumed_of_a_line_is_said(inspect, setting, sentence):
     assert any(sentence in assumption for assumption in said)
 
 
+@pytest.mark.slow_but("-e 3")
 @pytest.mark.parametrize("words", [("-m", "3"), ("-e", "3")], ids=" ".join)
 def test_shear_and_turning_sections_lower_every_frequency(inspect, words):
     plain = inspect("tapered-link", *words)["frequencies_free"]

@@ -63,6 +63,7 @@ def linear(share=0.0, t=None):
     return linearise_loop(closed, motion.sample(np.array([t]))[0][:, 0], share)
 
 
+@pytest.mark.slow
 def test_the_answer_has_the_keys_of_the_contract(asked):
     found, _ = asked
 
@@ -189,6 +190,7 @@ def test_dominant_branches_fill_the_plane_and_real_ones_are_on_it(record):
     assert any(own == pytest.approx((-0.06, -0.07)) for own in ends)
 
 
+@pytest.mark.slow_but("True-4-100000.0")
 @pytest.mark.parametrize(("every", "panels", "top"), [(False, 5, 50), (True, 4, 1e5)])
 def test_all_branches_are_drawn_on_request_or_in_their_own_panel(record, every, panels, top):
     figure = plot_loci(record, every=every)
@@ -585,6 +587,7 @@ def test_what_is_alike_names_a_branch_and_how_far_it_is(side):
     assert ratio == pytest.approx(1, abs=0.1)
 
 
+@pytest.mark.slow
 def test_the_csv_file_has_every_discretisation(side):
     found, paths = side
     header, *rows = csv.reader(paths["csv"].read_text().splitlines())

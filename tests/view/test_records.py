@@ -211,7 +211,10 @@ def test_every_public_record_is_here():
     assert public == set(RECORDS)
 
 
-@pytest.mark.parametrize("name", RECORDS)
+QUICK = [pytest.param(x, marks=[pytest.mark.slow] if x == "TradeOff" else []) for x in RECORDS]
+
+
+@pytest.mark.parametrize("name", QUICK)
 def test_its_text_is_one_short_line(name):
     text = repr(make_record(name))
 
@@ -220,7 +223,7 @@ def test_its_text_is_one_short_line(name):
     assert "\n" not in text
 
 
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("name", QUICK)
 def test_its_table_has_rows(name):
     table = make_record(name)._repr_html_()
 
@@ -229,7 +232,7 @@ def test_its_table_has_rows(name):
     assert table.count("<tr>") > 2
 
 
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("name", QUICK)
 def test_its_numbers_are_json_without_nan(name):
     answer = flexctl.to_json(make_record(name))
 
@@ -237,7 +240,7 @@ def test_its_numbers_are_json_without_nan(name):
     assert json.loads(json.dumps(answer, allow_nan=False)) == answer
 
 
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("name", QUICK)
 def test_its_sentences_say_what_it_is(name):
     assert RECORDS[name][2] in flexctl.explain(make_record(name))
 

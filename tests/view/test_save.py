@@ -36,7 +36,7 @@ def test_the_report_has_a_wrapped_controller_beside_a_design(comparison, tmp_pat
     assert '"gains"' in html.unescape(page)  # what it was made of
 
 
-@pytest.mark.slow_but(".png")
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".svg", ".png", ".pdf"])
 def test_the_figure_of_a_comparison(comparison, tmp_path, ending):
     path = tmp_path / f"comparison{ending}"

@@ -14,6 +14,7 @@ SCATTER = ["--truth-vary", "payload.mass=uniform(0.1,0.4)", "--samples", "5"]
 JOBS = ["--jobs", "1", "--truth-elements", "2"]
 
 
+@pytest.mark.slow_but("varied4-curve", "varied2-parallel", "varied3-histogram")
 @pytest.mark.parametrize(
     ("varied", "kind"),
     [

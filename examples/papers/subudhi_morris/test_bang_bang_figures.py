@@ -39,6 +39,7 @@ def test_tips_tend_to_those_with_rigid_joints_in_proportion_to_the_softness(damp
     assert np.subtract(1, softer.peak) / np.subtract(1, stiffer.peak) == pytest.approx(10, rel=0.1)
 
 
+@pytest.mark.slow_but("100.0-0.9-1.1")
 @pytest.mark.parametrize(("stiffness", "low", "high"), [(1.0, 0, 0.1), (100.0, 0.9, 1.1)])
 def test_tips_do_not_decay_only_behind_soft_joints(stiffness, low, high):
     (point,) = bang_bang.sweep(0.01, [stiffness])

@@ -99,6 +99,7 @@ def test_no_bound_is_contradicted_by_fifty_digits(kind, seed, sampled):
     assert found.proven == (found.bound < (1.0 if sampled else 0.0))
 
 
+@pytest.mark.slow_but("jordan-True-1e-05", "jordan-False-0.01", "jordan-False-1e-09")
 @pytest.mark.parametrize("r", [1e-9, 1e-5, 1e-2])
 @pytest.mark.parametrize("sampled", [False, True])
 @pytest.mark.parametrize(

@@ -71,6 +71,7 @@ def test_a_chain_comes_close_to_the_exact_ends_and_never_beyond(seed):
     assert all(excess(loop, x) < 0 for x in np.linspace(found.alpha_lower, found.alpha_upper, 301))
 
 
+@pytest.mark.slow_but("54", "49", "48")
 @pytest.mark.parametrize("seed", range(40, 60))
 def test_what_is_asked_beyond_the_exact_ends_is_not_proven(seed):
     # the ends only say where to stop: a proof ends before the loop does
@@ -83,7 +84,7 @@ def test_what_is_asked_beyond_the_exact_ends_is_not_proven(seed):
     assert found.why or np.isinf(upper) or upper >= FARTHEST / 10
 
 
-@pytest.mark.slow_but("0.0001-60", "0.0001-63", "0.0001-68", "0.01-60", "0.01-69")
+@pytest.mark.slow_but("0.0001-68", "0.0001-60")
 @pytest.mark.parametrize("seed", range(60, 70))
 @pytest.mark.parametrize("r", [1e-4, 1e-2])
 def test_no_perturbed_loop_within_what_is_certified_is_unstable(seed, r):

@@ -76,6 +76,7 @@ def test_an_error_without_channels_keeps_none():
     assert in_main_channels(none, 1).parameters[-1].size == 0
 
 
+@pytest.mark.slow_but("1")
 @pytest.mark.parametrize("seed", range(3))
 def test_bounds_are_those_of_the_loop_with_few_channels(seed):
     loop = small(seed)

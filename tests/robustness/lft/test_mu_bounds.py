@@ -90,6 +90,7 @@ def test_one_error_has_its_exact_margin():
     assert found.proven
 
 
+@pytest.mark.slow_but("0.5-2.0-0.01", "0.5-2.0-0.0001", "0.5-2.0-0.3")
 @pytest.mark.parametrize("damping", [0.3, 1e-2, 1e-4])
 @pytest.mark.parametrize(("by_stiffness", "by_damping"), [(2.0, 0.5), (0.5, 2.0), (-1.6, 1.25)])
 def test_stiffness_and_damping_of_an_oscillator(damping, by_stiffness, by_damping):
@@ -136,6 +137,7 @@ def test_separable_channels_beyond_four_are_bounded_as_independent_ones(seed):
     )
 
 
+@pytest.mark.slow_but("4")
 @pytest.mark.parametrize("seed", range(5))
 def test_bounds_enclose_the_margin_over_a_grid_of_directions(seed):
     loop = random_loop(seed)
@@ -166,6 +168,7 @@ def test_no_sample_lies_between_the_fraction_and_zero_nor_below_the_worst_case(s
     assert found.worst_case.verified
 
 
+@pytest.mark.slow_but("1e-05")
 @pytest.mark.parametrize("damping", [1e-2, 1e-5])
 def test_a_peak_at_one_frequency_alone_is_caught_without_a_hint(damping):
     # between grid points mu is zero: no grid that misses w = 1 can see anything

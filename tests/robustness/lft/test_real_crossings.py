@@ -193,6 +193,7 @@ def test_a_solution_solves_the_equation_it_came_from():
 # ------------------------------------------------------------------ crossings
 
 
+@pytest.mark.slow_but("4-8-3-0.0", "4-8-3--1", "9-3-2--1")
 @pytest.mark.parametrize("feedthrough", [0.0, 0.3, -1])
 @pytest.mark.parametrize(("N", "r", "seed"), [(4, 1, 0), (6, 2, 1), (9, 3, 2), (4, 8, 3)])
 def test_every_crossing_of_a_scan_is_found_and_no_other(N, r, seed, feedthrough):

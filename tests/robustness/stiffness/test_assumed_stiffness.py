@@ -44,6 +44,7 @@ def judged(request):
     return request.param, found(request.param, GIVEN[request.param])
 
 
+@pytest.mark.slow_but("subudhi-morris-lqr")
 def test_growth_with_all_of_the_error_is_that_of_a_controller_made_with_it(judged):
     name, margin = judged
     here = margin.assumed_stiffness.at[0]

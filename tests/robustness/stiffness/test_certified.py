@@ -115,6 +115,7 @@ SLOW = ["rrp-gentle", "rrp-composite", "rrp-observer", "subudhi-morris-observer"
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in SLOW]
 
 
+@pytest.mark.slow_but("hub-pd", "two-link-decoupling")
 @pytest.mark.parametrize(
     "name",
     ["hub-pd", "two-link-decoupling", "subudhi-morris-decoupling", "subudhi-morris-lqr", *SLOW],

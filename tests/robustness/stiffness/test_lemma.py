@@ -72,6 +72,7 @@ def printed_H(linear, drives):
 # The plain lemma
 
 
+@pytest.mark.slow_but("planar-basis0-0", "planar-basis2-0")
 @pytest.mark.parametrize(("kind", "basis", "seed"), RIGID_JOINTS)
 def test_H_is_that_of_the_paper(linear_of, kind, basis, seed):
     plant, linear = linear_of(kind, basis, seed)
@@ -200,6 +201,7 @@ def test_with_a_massless_hub_lambda_grows_as_the_cube_of_the_elements(lambda_of)
     assert np.polyfit(np.log(n), np.log(found), 1)[0] == pytest.approx(3, abs=1e-5)
 
 
+@pytest.mark.slow_but("modes")
 @pytest.mark.parametrize("basis", ["elements", "modes"])
 def test_with_a_hub_lambda_tends_to_the_ratio_of_inertias_with_the_third_power(lambda_of, basis):
     # from 4 on past the coarse end; errors of 1e-2 to 1e-5 of the limit are above round-off
@@ -329,6 +331,7 @@ def random_error(linear, seed):
     return e[:, None] * linear.K_elastic * e + np.diag(np.diag(linear.K_elastic)) * rng.normal()
 
 
+@pytest.mark.slow_but("0-basis0-spatial", "0-basis0-sliding", "0-basis1-planar")
 @pytest.mark.parametrize("kind", ["planar", "spatial", "sliding", "carried"])
 @pytest.mark.parametrize("basis", [("modes", 2), ("elements", 2)])
 @pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2, 3))])
@@ -398,6 +401,7 @@ def test_an_error_that_is_not_symmetric_is_refused(linear_of):
 # Along a trajectory
 
 
+@pytest.mark.slow_but("planar", "rotors")
 @pytest.mark.parametrize("kind", ["planar", "sliding", "rotors", "carried"])
 def test_along_a_path_it_is_that_of_every_pose(linear_of, kind):
     plant, linear = linear_of(kind, ("modes", 2), 1)

@@ -112,14 +112,8 @@ def crosses(made, alpha, close=CLOSE):
     return growth(rebuilt_loop(*setup, inside)) < 0 < growth(rebuilt_loop(*setup, outside))
 
 
+@pytest.mark.slow_but("subudhi-morris-lqr", "kane-spin-up")
 @pytest.mark.parametrize("name", DESIGNS)
-@pytest.mark.slow_but(
-    "hub-pd",
-    "kane-spin-up",
-    "subudhi-morris-decoupling",
-    "subudhi-morris-lqr",
-    "two-link-decoupling",
-)
 def test_rebuilt_controllers_lose_the_loop_where_the_margin_ends(catalogue, name):
     made = catalogue(name)
 
@@ -410,6 +404,7 @@ def test_a_mode_that_no_torque_reaches_is_named(make, truth):
     assert found.alpha_upper == 0
 
 
+@pytest.mark.slow_but("link2-link2.y.1-truth0", "link2-link2.y.1-truth1")
 @pytest.mark.parametrize("truth", [("modes", 2), ("elements", 3)])
 @pytest.mark.parametrize(("soft", "mode"), [("link1", "link1.y.1"), ("link2", "link2.y.1")])
 def test_the_mode_in_which_a_margin_is_lost_is_named(make, truth, soft, mode):

@@ -112,10 +112,8 @@ def compare_form(given, groups):
     return form, form.matrix(delta), mapped(expected) if form.sample_time else expected
 
 
+@pytest.mark.slow_but("planar-integral-by mode")
 @pytest.mark.parametrize(("kind", "law", "groups"), CASES)
-@pytest.mark.slow_but(
-    "planar-integral-*", "planar-composite observer-*", "sliding-sampled-*", "rotors-composite-all"
-)
 def test_the_form_is_the_loop_of_a_controller_with_these_errors(given, kind, law, groups):
     form, found, expected = compare_form(given(kind, law), groups)
 
@@ -124,6 +122,7 @@ def test_the_form_is_the_loop_of_a_controller_with_these_errors(given, kind, law
     assert (np.abs(form.A - expected).max() > 1e-9 * np.abs(expected).max()) == (law != "joint-pd")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "law", ["composite", pytest.param("composite observer", marks=pytest.mark.slow)]
 )
@@ -146,6 +145,7 @@ def test_products_of_compliances_are_not_small(given):
     assert np.abs(both - sum(alone)).max() > 1e-3 * np.abs(both).max()
 
 
+@pytest.mark.slow_but("0.1")
 @pytest.mark.parametrize("error", [1e-4, 0.1])
 def test_a_given_error_is_followed_to_where_it_leaves_no_stiffness(given, error):
     # at the equilibrium without error the loop would be lost at 9.98 times 10 %; it rests elsewhere
@@ -212,6 +212,7 @@ def test_an_error_of_the_payload_is_the_mass_of_the_tip(tip_loaded, kind, error)
     assert not found.K.any()
 
 
+@pytest.mark.slow_but("rotors-gains-0.7")
 @pytest.mark.parametrize("error", [0.7, pytest.param(-0.6, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("kind", "law"), ARMS)
 def test_errors_of_the_arm_are_those_of_another_arm(given, kind, law, error):

@@ -34,7 +34,7 @@ def margin(arm, method, tables):
     return stiffness_margin(arm, design, truth_basis=truth, n_path=2)
 
 
-@pytest.mark.slow_but("composite")
+@pytest.mark.slow
 @pytest.mark.parametrize("method", LAWS)
 def test_a_margin_does_not_depend_on_the_unit_of_the_command(method):
     arm = two_link((0.0, -9.81, 0.0), EI=40.0).model_copy()

@@ -176,6 +176,7 @@ def grows_in_runs(case, error, closed, *, compiled=False):
     return find_path_growth(closed, error), *sizes
 
 
+@pytest.mark.slow
 def test_a_nonlinear_run_with_the_wrong_stiffness_grows_as_it_says(make):
     case = single(make)
     found, linear, run = grows_in_runs(case, ERROR, case.close())

@@ -65,6 +65,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow_but("measured", "filtered", "whole")
 @pytest.mark.parametrize("case", CASES)
 def test_the_form_is_the_loop_around_the_changed_arm(make, case):
     loop = closed(make, **CASES[case])
@@ -109,6 +110,7 @@ def test_a_single_error_is_lost_where_a_multiplier_leaves_the_circle(make, case,
     assert np.abs(multipliers(loop, **{kind: 1.001 * lost})).max() > 1
 
 
+@pytest.mark.slow
 def test_several_errors_at_once_lie_between_their_bounds(make):
     own = {"gains": {"Gp": [300.0], "Gv": [12.0]}}
     loop = closed(make, **CASES["model"] | own)

@@ -40,6 +40,11 @@ def closed(make, method, delay, joint=None, late=0.0, order=2):
     return close_around(controller, controller.plant.nominal)
 
 
+@pytest.mark.slow_but(
+    "False-0.002-decoupling-0.0-None",
+    "False-0.002-joint-pd-0.0028-None",
+    "False-0.0-decoupling-0.0-None",
+)
 @pytest.mark.parametrize(
     ("method", "delay", "joint"),
     [("decoupling", 0.0, None), ("joint-pd", 1.4 * T, None), ("decoupling", T, "flexible")],

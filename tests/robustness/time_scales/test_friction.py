@@ -40,6 +40,7 @@ def loop_of(s=1.0, fixed="none"):
     return close_around(controller, assemble_plant(arm, BasisChoice(order=3), interpreted=True))
 
 
+@pytest.mark.slow_but("all-20.0", "joints-20.0")
 @pytest.mark.parametrize("s", [0.3, 20.0])
 @pytest.mark.parametrize("fixed", ["none", "joints", "all"])
 def test_the_pencil_keeps_the_dampers_of_viscous_friction(fixed, s):

@@ -120,14 +120,10 @@ REMADE = [
 ]
 
 
+@pytest.mark.slow_but("two-link-lqr on the links-none-0.2")
 @pytest.mark.parametrize("s", [0.2, pytest.param(30.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("gains", "fixed"), REMADE)
 @pytest.mark.parametrize("name", ARMS)
-@pytest.mark.slow_but(
-    "two-link-lqr on the links-*",
-    "mixed-lqr on the rotors-*",
-    "sliding-fast alone on the links-all-*",
-)
 def test_the_pencil_has_the_eigenvalues_of_the_rebuilt_loop(make, name, gains, fixed, s):
     pencil = separate_loop(loop_of(make, name, GAINS[gains]), final(name), fixed)
     rebuilt = linearise_loop(loop_of(make, name, GAINS[gains], s, fixed), final(name), 0.0).poles
@@ -176,6 +172,7 @@ def test_these_cases_have_bounds_on_both_sides_of_the_arm_as_it_is(make):
     assert (s_star > 1).sum() >= 5
 
 
+@pytest.mark.slow_but("two-link-1.1")
 @pytest.mark.parametrize("side", [0.9, 1.1])
 @pytest.mark.parametrize("name", ["two-link", pytest.param("mixed", marks=pytest.mark.slow)])
 def test_nonlinear_runs_grow_below_the_bound_and_die_out_above_it(make, name, side):
@@ -280,6 +277,7 @@ def test_two_stable_subsystems_of_the_catalogue_make_an_unstable_arm():
     assert not any(low < 1 < high for low, high in found.spectra.ranges)
 
 
+@pytest.mark.slow
 def test_a_subsystem_that_is_unstable_by_itself_has_no_bound():
     arm, design = load_model("subudhi-morris-2r"), load_design("subudhi-morris-printed")
     found = time_scale_margin(arm, design, truth_basis=BasisChoice(order=2))
@@ -306,6 +304,7 @@ def test_a_pose_that_is_unstable_as_it_is_counts_although_the_worst_has_restabil
     assert found.worst.s_star > 1
 
 
+@pytest.mark.slow_but("joints")
 @pytest.mark.parametrize("fixed", ["none", "joints", pytest.param("all", marks=pytest.mark.slow)])
 def test_a_loop_that_is_stable_at_every_stiffness_is_so_in_its_ranges(fixed):
     arm, design = load_model("subudhi-morris-2r"), load_design("subudhi-morris-slow-only")

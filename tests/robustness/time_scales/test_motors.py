@@ -41,6 +41,7 @@ def loop_of(angle, s=1.0, fixed="none"):
     return close_around(controller, assemble_plant(arm, BasisChoice(order=3), interpreted=True))
 
 
+@pytest.mark.slow_but("rotor-joints-0.3", "rotor-all-20.0", "rotor-joints-20.0")
 @pytest.mark.parametrize("s", [0.3, 20.0])
 @pytest.mark.parametrize("fixed", ["none", "joints", "all"])
 @pytest.mark.parametrize("angle", ["link", "rotor"])

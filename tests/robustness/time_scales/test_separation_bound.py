@@ -158,12 +158,12 @@ def test_twins_cross_together():
     np.testing.assert_allclose([c.sigma for c in find_crossings(both)], Kv / Kp, rtol=1e-7)
 
 
+@pytest.mark.slow_but("4-6-0", "4-6-1", "2-4-2")
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(
     ("n_s", "n_f"),
     [(1, 2), (2, 2), (2, 4), (4, 6), pytest.param(6, 12, marks=pytest.mark.slow)],
 )
-@pytest.mark.slow_but("*-0", "*-1", "*-2")
 def test_random_loops_cross_where_a_fine_grid_sees_it(n_s, n_f, seed):
     agrees_with_a_grid(random_loop(n_s, n_f, seed))
 

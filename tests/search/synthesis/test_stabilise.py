@@ -60,6 +60,7 @@ def test_the_wanted_decay_is_reached():
     assert found.spectral_abscissa <= -3
 
 
+@pytest.mark.slow_but("2-1-0-True", "4-1-2-True", "2-1-0-False")
 @pytest.mark.parametrize("sampled", [False, True])
 @pytest.mark.parametrize(("n", "m", "seed"), [(2, 1, 0), (4, 1, 2), (5, 2, 3), (6, 1, 4)])
 def test_any_decay_is_reached_with_all_states_or_full_order(n, m, seed, sampled):
@@ -116,6 +117,7 @@ def test_modes_in_the_units_of_their_inputs_are_no_fixed_modes():
         assert found.certified
 
 
+@pytest.mark.slow_but("1-None", "6-None", "2-None")
 @pytest.mark.parametrize("sample_time", [None, 0.1])
 @pytest.mark.parametrize("seed", range(8))
 def test_a_single_gain_is_found_if_there_is_one(seed, sample_time):
@@ -144,6 +146,7 @@ def test_a_single_gain_that_does_not_exist_is_not_sought(sample_time):
     assert ((np.abs(w).max(1) >= 1) if sample_time else (w.real.max(1) >= 0)).all()
 
 
+@pytest.mark.slow_but("False-None")
 @pytest.mark.parametrize("sample_time", [None, 0.1])
 @pytest.mark.parametrize("transposed", [False, True])
 def test_an_observer_of_reduced_order_is_among_the_starts(transposed, sample_time):

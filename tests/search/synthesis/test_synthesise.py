@@ -59,7 +59,7 @@ def companion(constraint):
     return control.ss(A, np.eye(n)[:, :1], -free, 0)
 
 
-@pytest.mark.slow_but("constraint0")
+@pytest.mark.slow
 @pytest.mark.parametrize("constraint", [(-1.0, 1.0, 2.0, 1.0), (-4.0, 0.5, 0.0, 1.0), (-2.0, 1, 1)])
 def test_polynomials_with_one_affine_constraint(constraint):
     n = len(constraint) - 1
@@ -94,6 +94,7 @@ def test_two_masses_and_a_spring_have_six_equal_poles(seed):
     assert -np.sqrt(15) / 5 <= found.norm < 0.98 * -np.sqrt(15) / 5
 
 
+@pytest.mark.slow_but("3-1-1")
 @pytest.mark.parametrize(("n", "m", "seed"), [(3, 1, 1), (3, 2, 1), (4, 2, 0)])
 def test_the_abscissa_of_measured_states_has_no_minimum(n, m, seed):
     random = np.random.default_rng(seed)
@@ -119,6 +120,7 @@ def test_a_mode_that_stays_is_the_least_abscissa():
     assert found.status != "unbounded"
 
 
+@pytest.mark.slow_but("2")
 @pytest.mark.parametrize("seed", range(3))
 def test_static_h2_feedback_of_all_states_is_the_linear_quadratic_one(seed):
     A, B = random_plant(seed)
@@ -289,6 +291,7 @@ def test_units_of_the_outputs_change_no_h_infinity_norm():
     assert found.norm / 1e-6 == pytest.approx(3.25823856, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [1e-6, 1e6])
 def test_units_of_time_change_no_abscissa(rate):
     plant = masses_and_a_spring(rate)
@@ -297,6 +300,7 @@ def test_units_of_time_change_no_abscissa(rate):
     assert found.norm / rate == pytest.approx(-0.5, rel=1e-3)  # four equal eigenvalues
 
 
+@pytest.mark.slow_but("0.001-1.0", "0.001--1.0", "0.001-0.0")
 @pytest.mark.parametrize("a", [0.0, -1.0, 1.0])
 @pytest.mark.parametrize("b", [1e-3, 1e3, 1e8])
 def test_a_gain_far_from_where_it_began_is_stationary_in_its_own_size(a, b):
@@ -309,6 +313,7 @@ def test_a_gain_far_from_where_it_began_is_stationary_in_its_own_size(a, b):
     assert found.parameters["D[1,1]"] == pytest.approx(-b * X, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_structures_hold_exactly():
     A, B = random_plant(11)
     plant = state_feedback(A, B, np.eye(2))
@@ -448,6 +453,7 @@ def test_a_feedthrough_of_round_off_is_none():
     assert control.norm(found.closed_loop, 2) == pytest.approx(found.norm, rel=1e-8)
 
 
+@pytest.mark.slow_but("h2-0")
 @pytest.mark.parametrize(("norm", "order"), [("h2", 0), ("h2", 1), ("hinf", 0)])
 def test_a_feedthrough_of_the_plant_changes_the_gain_alone(norm, order):
     # y = x + d u: the same loop as without d, by the gain k/(1 + k d)
@@ -485,7 +491,7 @@ def of_all_states(n, m, seed, *, sampled=False, measured=None):
     return A, B, control.ss(A, np.hstack([np.eye(n), B]), C, D, 0.1 if sampled else 0)
 
 
-@pytest.mark.slow_but("2-1-0-10.0")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "m", "seed", "decay"), [(2, 1, 0, 3.0), (2, 1, 0, 10.0), (4, 1, 2, 10.0), (3, 2, 1, 10.0)]
 )
