@@ -249,6 +249,18 @@ def test_wrong_arguments_are_refused(arguments, expected):
         library.tune(ARM, DESIGN, **arguments)
 
 
+def test_a_front_says_that_its_searches_ended_early():
+    key, other = "stability.spectral_abscissa", "stability.min_damping_ratio"
+    found = library.trade_off(
+        ARM, "hub-pd", {"gains.Gv": (1.0, 10.0)}, minimise=key, against=other,
+        subject_to=[], points=2, starts=1, evaluations=2, jobs=1,
+    )  # fmt: skip
+    ended = [one.tuning.starts[0].status for one in found.front if one.tuning]
+
+    assert "limit" in ended
+    assert "used up all evaluations; more (--evaluations)" in library.explain(found)
+
+
 def test_metrics_of_a_trade_off_are_as_verdicts_have_them():
     key, other = "stability.spectral_abscissa", "stability.min_damping_ratio"  # more is better
     found = library.trade_off(

@@ -97,6 +97,10 @@ def trade_off_words(found: TradeOff) -> str:
             f"{len(found.front)} designs, none of which is better in both than another, from "
             f"{ends[0]} to {ends[1]}."
         )
+    ended = [one.tuning.starts[0].status for one in found.front if one.tuning and one.tuning.starts]
+    if (short := ended.count("limit")) and not found.interrupted:
+        which = "Its search" if len(ended) == 1 else f"{short} of its {len(ended)} searches"
+        more = f" {which} used up all evaluations; more (--evaluations) may move the front."
     return f"{said} Found with {cost}.{more}"
 
 
