@@ -32,6 +32,7 @@ def test_the_numbers_of_every_claim_are_written(few):
     assert all(set(claim) == keys for claim in found["claims"])
 
 
+@pytest.mark.slow
 def test_a_person_reads_the_same_table_on_the_terminal_and_in_a_file(few):
     out, folder = few("--no-figures")
     table = (folder / "claims.txt").read_text()

@@ -307,7 +307,7 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
         ),
         "{commands}, rms": (
             _Merit(_at("noise.torque_rms"), "{command}", optional=True),
-            "joint by joint, by the linear loop",
+            "joint by joint, by the linear loop; steps of readings count as noise",
         ),
     },
     "Stiffness overestimate tolerated": {

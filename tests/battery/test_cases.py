@@ -54,9 +54,7 @@ def test_there_are_ten():
 
 
 @pytest.mark.slow_but(
-    "integral-holds-stability.min_dampi*",
-    "integral-holds-stability.spectral_*",
-    "sampled-late-stability.spectral_abscissa",
+    "integral-holds-stability.min_dampi*", "sampled-late-stability.spectral_abscissa"
 )
 @pytest.mark.parametrize(("name", "figure"), FIGURES)
 def test_a_verdict_is_what_the_witness_recorded(name, figure):

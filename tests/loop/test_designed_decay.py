@@ -182,6 +182,7 @@ def test_between_the_poses_the_interpolated_gain_is_used():
     assert controller.feedback.schedule.slowest >= expected.real.max() - 0.5
 
 
+@pytest.mark.slow_but("decoupling")
 @pytest.mark.usefixtures("no_compiler")
 @pytest.mark.parametrize("method", METHODS)
 def test_a_slow_motion_is_followed_as_the_arm_bends(method):

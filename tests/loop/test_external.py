@@ -191,9 +191,7 @@ SAMPLED = {
 }
 
 
-@pytest.mark.slow_but(
-    "no states-None-compiled", "no states-3.0-compiled", "integral action-3.0-compiled"
-)
+@pytest.mark.slow_but("no states-None-compiled", "no states-3.0-compiled")
 @pytest.mark.parametrize("compiler", ["compiled", "none"])
 @pytest.mark.parametrize("torque", [None, 3.0])
 @pytest.mark.parametrize("law", SAMPLED)

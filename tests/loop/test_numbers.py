@@ -99,7 +99,7 @@ def two_links():
     return arm, design, flexctl.close_loop(controller, arm, FINE)
 
 
-@pytest.mark.slow_but("reference.to")
+@pytest.mark.slow
 @pytest.mark.parametrize("key", OTHERS)
 def test_a_run_with_another_number_is_that_of_a_loop_made_with_it(two_links, key):
     arm, design, loop = two_links

@@ -72,6 +72,7 @@ def test_a_copy_has_the_digest_of_the_package(digest):
     assert digest() == library_cache.source_digest()
 
 
+@pytest.mark.slow_but("model.py", "loop.py", "beam.py")
 @pytest.mark.parametrize("place", BELOW, ids="".join)
 def test_a_byte_below_the_view_makes_another_digest(digest, change, place):
     before = digest()

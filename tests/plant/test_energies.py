@@ -44,6 +44,7 @@ def test_every_entry_of_the_mass_matrix_is_that_of_the_points(pair, random_state
     assert np.abs((plant.mass_matrix(q) - M) / scale).max() < 1e-9
 
 
+@pytest.mark.slow_but("rigid-sliding-modes-1-2", "rigid-sliding-modes-1-3", "hub-file-elements-3-2")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_strain_energy_is_that_of_the_curvature(pair, random_state, seed):
     plant, points = pair
@@ -115,6 +116,7 @@ def test_deflections_are_those_of_the_shapes_at_the_line_ends(pair, random_state
     assert plant.deflections(q)[0] == pytest.approx(np.array(expected), abs=1e-13)
 
 
+@pytest.mark.slow_but("hub-file-elements-3-12", "hub-file-elements-3-13", "hub-file-elements-3-15")
 @pytest.mark.parametrize("seed", range(11, 16))
 def test_mass_matrix_is_symmetric_and_positive_definite(pair, random_state, seed):
     plant, _ = pair

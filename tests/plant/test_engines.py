@@ -109,11 +109,7 @@ def _of(plant):
     return {name: evaluate(plant, name, *given) for name, given in signals.items()}
 
 
-@pytest.mark.slow_but(
-    "bias-mixed-sprung-True",
-    "bias-rrp-elements-sprung-False",
-    "inverse_dynamics-planar-canadarm-s*",
-)
+@pytest.mark.slow_but("inverse_dynamics-planar-canadarm-s*")
 @pytest.mark.parametrize("foreshortening", [True, False])
 @pytest.mark.parametrize("change", [bare, laden, sprung])
 @pytest.mark.parametrize("name", ARMS)

@@ -93,6 +93,7 @@ def test_gravity_acts_on_every_point(pair, random_state):
     assert plant.gravity(q) == pytest.approx(c, abs=1e-9 * np.abs(c).max())
 
 
+@pytest.mark.slow_but("rigid-elements", "step-modes", "taper-modes")
 def test_tip_is_where_the_points_end(pair, random_state):
     plant, points = pair
     q, _, _ = random_state(plant, 6)

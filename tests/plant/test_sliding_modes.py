@@ -61,7 +61,7 @@ def random_state(plant, seed):
     return q, random.normal(size=plant.n), random.normal(size=3)
 
 
-@pytest.mark.slow_but("2-True", "2-False")
+@pytest.mark.slow_but("2-False")
 @pytest.mark.parametrize("foreshortening", [False, True])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_engines_agree(foreshortening, seed):

@@ -59,7 +59,7 @@ def test_twelve_elements_are_fine_enough_to_be_called_exact(elements, joints):
     assert off.max() < 4e-4
 
 
-@pytest.mark.slow_but("none-free", "none-held", "M-held")
+@pytest.mark.slow_but("none-held", "none-free")
 @pytest.mark.parametrize("joints", ["held", "free"])
 @pytest.mark.parametrize("load", LOADS)
 def test_modes_bound_fine_elements_from_above_at_every_pose(modes, elements, load, joints):

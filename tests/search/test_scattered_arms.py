@@ -157,6 +157,7 @@ def test_a_scatter_is_told_in_every_form(found):
     assert "ranks first" in scatter_words(found)
 
 
+@pytest.mark.slow
 def test_places_are_those_of_the_rank_key(found):
     rng = np.random.default_rng(5)
     n = 60

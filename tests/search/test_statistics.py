@@ -56,6 +56,7 @@ def test_a_margin_without_a_limit_keeps_limits_and_what_is_unknown_does_not():
     assert most.holds(np.array([np.inf, 1.0, 1.1, np.nan])).tolist() == [False, True, False, False]
 
 
+@pytest.mark.slow
 def test_points_within_limits_are_stable_and_keep_them_all(judged):
     phase, peak = (judged.metrics[key][:, 0] for key in ("margins.phase_deg", "effort.peak"))
     expected = (phase >= 50) & (peak <= 10) & (judged.metrics["stability.stable"] == 1)

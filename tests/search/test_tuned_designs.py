@@ -38,8 +38,8 @@ def test_a_tuned_design_is_better_in_its_objective_than_all_hand_made_ones(name)
     assert objective(name, found[name]) < min(hand_made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TUNED)
-@pytest.mark.slow_but("mohan-saha-*")
 def test_a_tuned_design_keeps_the_limits_of_its_file(name):
     known = metrics(verdicts(DESIGNS[name].model)[name])
     limits = [read_requirement(text) for text in DESIGNS[name].tune.subject_to]

@@ -169,6 +169,7 @@ def test_a_gain_that_the_law_does_not_use_is_refused():
         )
 
 
+@pytest.mark.slow_but("free1")
 @pytest.mark.parametrize("free", [[], ["second_loop.weights"]])
 def test_numbers_without_effect_are_left_out_of_a_table(free):
     # a rigid arm has no strain energy

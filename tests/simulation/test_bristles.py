@@ -85,6 +85,7 @@ def test_a_run_without_compiler_is_the_same(bristled, monkeypatch):
     np.testing.assert_allclose(run.energy.strain, compiled.energy.strain, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_bristles_keep_energy_that_the_account_has(bristled, expected):
     run = simulate(bristled, times=TIMES, tolerance=TOLERANCE)
     np.testing.assert_allclose(run.energy.strain, 1e4 * expected[2] ** 2 / 2, atol=1e-8)

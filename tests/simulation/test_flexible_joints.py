@@ -79,6 +79,7 @@ def test_the_energy_account_closes(exact):
     assert exact.energy.imbalance < 1e-9
 
 
+@pytest.mark.slow
 def test_decoupled_rotors_follow_the_reference_exactly(exact):
     moving = exact.t <= 1.0
     driven = exact.q[list(exact.drives)] - exact.desired

@@ -201,7 +201,7 @@ HOW = {
 }
 
 
-@pytest.mark.slow_but("rk4", "bdf", "midpoint")
+@pytest.mark.slow_but("rk4", "midpoint")
 @needs_compiler
 @pytest.mark.parametrize("name", HOW)
 def test_all_integrators_agree_on_a_sampled_law_with_delay(eventful, eventful_run, name):

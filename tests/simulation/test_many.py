@@ -68,7 +68,7 @@ def loop_of(two_link_loop):
     return build
 
 
-@pytest.mark.slow_but("sampled", "joint PD")
+@pytest.mark.slow_but("joint PD")
 @needs_lanes
 @pytest.mark.parametrize("case", CASES)
 def test_runs_at_once_are_those_one_by_one(loop_of, case):

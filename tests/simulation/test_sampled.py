@@ -64,6 +64,7 @@ def motion_by_map(loop, steps):
     return states
 
 
+@pytest.mark.slow_but("PD-0.4 periods", "PID-2.5 periods", "PD-1 periods")
 @pytest.mark.parametrize("delay", DELAYS, ids=IDS)
 @pytest.mark.parametrize("integral", [False, True], ids=["PD", "PID"])
 def test_a_sampled_run_is_the_exact_discrete_motion(make, delay, integral):

@@ -45,6 +45,7 @@ def test_the_tip_lags_as_published_while_it_speeds_up(run, name):
     assert motion.t[deflection.argmin()] == pytest.approx(at, abs=0.05)
 
 
+@pytest.mark.slow_but("wu-haug-4", "wu-haug-2")
 @pytest.mark.parametrize("name", FIGURES)
 def test_the_joint_follows_its_profile_exactly(run, name):
     motion = run(name)

@@ -188,7 +188,7 @@ def test_two_joints_share_the_work_of_a_two_link_arm(make):
     assert (run.v[:, -1] == 0.0).all()
 
 
-@pytest.mark.slow_but("motor")
+@pytest.mark.slow
 @pytest.mark.parametrize("side", ["motor", "link"])
 def test_a_flexible_joint_slips_and_sticks_on_either_side(make, side):
     unit = 50.0 if side == "motor" else 1.0

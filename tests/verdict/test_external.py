@@ -132,7 +132,7 @@ def sliding():
     return arm, design, ["joint1", "joint2"]
 
 
-@pytest.mark.slow_but("sampled-as_function")
+@pytest.mark.slow
 @pytest.mark.parametrize("wrap", [as_matrices, as_function])
 @pytest.mark.parametrize(
     "case",

@@ -93,6 +93,7 @@ def test_so_have_those_of_the_catalogue(name):
     np.testing.assert_allclose(np.linalg.det(inputs), np.linalg.det(outputs), rtol=1e-5, atol=1e-9)
 
 
+@pytest.mark.slow_but("one joint", "elastic joint", "sampled, late")
 def test_margins_at_the_actuators_are_those_of_stability_margins(loop, found):
     if found.no_margins:
         pytest.skip("an undamped mode that the law leaves alone has no margins")

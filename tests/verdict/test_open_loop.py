@@ -120,6 +120,7 @@ def test_a_motion_within_the_run_is_judged_at_rest(canadarm, forced):
     assert explain(result).startswith("No stable design settles in its run. The best is variant")
 
 
+@pytest.mark.slow
 def test_open_and_closed_loops_stand_side_by_side(make):
     # the open loop's run ends with its motion; the closed one's goes on, and is ranked before it
     build, arm = make["design"], make["single"]()

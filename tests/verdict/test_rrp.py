@@ -50,6 +50,7 @@ def test_without_a_second_loop_it_does_not(rrp_run, truth):
     assert run.tip_error[-1] < 0.05
 
 
+@pytest.mark.slow_but("rrp-stiff")
 @pytest.mark.parametrize("design", ["rrp-gentle", "rrp-stiff"])
 def test_on_its_own_plant_the_joints_follow_to_round_off(rrp_run, design):
     run = rrp_run(design, *TRUTHS["modes on themselves"])
@@ -63,6 +64,7 @@ def test_the_energy_account_of_the_long_motion_closes(rrp_run, truth):
     assert np.abs(account.residual).max() < 1e-6 * account.scale
 
 
+@pytest.mark.slow
 def test_the_motion_goes_where_it_should(rrp_run):
     # at joints (pi, pi/2, 1): link 2 upwards from the shoulder, link 3 level
     run = rrp_run("rrp-stiff", *TRUTHS["modes on 4 elements"])
@@ -78,6 +80,7 @@ def other_arm(rrp_arm):
     return apply_settings(rrp_arm, ["link2.EI=*0.6", "link3.EI=*0.6", "payload.mass=+40%"])
 
 
+@pytest.mark.slow
 def test_every_rate_above_the_smallest_one_is_stable(rrp_loop):
     loop = rrp_loop("rrp-stiff", *TRUTHS["modes on themselves"])
     linear = linearise_loop(loop, loop.controller.reference.final, 1.0)

@@ -75,7 +75,7 @@ def assert_pieces(arm, design, count):
         np.testing.assert_allclose(own, by_differences, atol=2e-2 * size + noise, err_msg=key)
 
 
-@pytest.mark.slow_but("hub-pd")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DESIGNS)
 def test_the_worst_piece_is_the_margin_and_moves_as_it_does(name):
     design = load_design(name)

@@ -156,8 +156,8 @@ def test_the_planar_canadarm_takes_half_of_five_hundred_multiplications(operatio
     assert forward.add <= 205
 
 
+@pytest.mark.slow_but("6")
 @pytest.mark.parametrize("n", [3, 6, 12])
-@pytest.mark.slow_but("3", "6")
 def test_every_further_link_costs_the_same_in_forward_dynamics(operations, n):
     growth = [operations(k + 3)[0] for k in (n, n + 3)]
     before = [operations(k)[0] for k in (n, n + 3)]
@@ -167,6 +167,7 @@ def test_every_further_link_costs_the_same_in_forward_dynamics(operations, n):
     assert steps[0] <= 3 * 125
 
 
+@pytest.mark.slow
 def test_the_mass_matrix_grows_with_the_square_of_the_links(operations):
     # third differences over equal steps vanish: from 6 links on, past what folds away at the base
     counts = np.array([operations(n)[1].mul for n in (6, 9, 12, 15, 18)])

@@ -126,6 +126,7 @@ def test_the_thick_tip_error_leaves_out_the_last_tenth_of_the_rest(sagging):
     assert ends == pytest.approx([3.8, 3.8], abs=0.005)
 
 
+@pytest.mark.slow
 def test_legends_name_designs_in_the_order_of_the_ranking(sagging):
     assert sagging.ranking == ("hub-slow", "hub-soft")
     assert [e.name for e in sagging.evaluations] == ["hub-soft", "hub-slow"]

@@ -108,9 +108,9 @@ def test_a_draft_is_known_while_it_is_written(tmp_path):
     assert not drafts
 
 
+@pytest.mark.slow_but("[[]'--help']")
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("words", [["list"], ["list", "--json"], ["--help"]], ids=str)
-@pytest.mark.slow_but("*--json*", "*--help*")
 def test_standard_output_on_a_full_disk_is_one_line_and_status_3(words):
     with open("/dev/full", "w") as full:
         done = subprocess.run(

@@ -74,7 +74,7 @@ def test_an_interrupt_ends_the_command_however_it_is_lost(fault):
     assert seconds < 20  # of the 30 that it would work on
 
 
-@pytest.mark.slow_but("lost always-pass")
+@pytest.mark.slow_but("lost once-pass")
 @pytest.mark.parametrize("ignored", ["pass", "signal.signal(signal.SIGINT, signal.SIG_IGN)"])
 @pytest.mark.parametrize("fault", ["raised", "lost once", "lost always", "in machine code"])
 def test_sigterm_is_an_interrupt_where_a_job_ignores_those_of_the_terminal(fault, ignored):

@@ -73,6 +73,7 @@ def test_the_answer_has_the_keys_of_the_contract(asked):
     assert found["motion"] == "run"
 
 
+@pytest.mark.slow_but("4", "2")
 @pytest.mark.parametrize("k", [0, 2, 4])
 def test_eigenvalues_at_rest_are_those_of_the_loop(asked, k):
     found, _ = asked
@@ -599,6 +600,7 @@ def test_the_csv_file_has_every_discretisation(side):
 NAMES = ("1 mode, law on 2 modes", "1 element", "2 elements, law on 1 mode")
 
 
+@pytest.mark.slow
 def test_the_figure_says_which_marks_are_which(side):
     words = side[1]["svg"].read_text()
 

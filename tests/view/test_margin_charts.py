@@ -193,6 +193,11 @@ def test_what_has_no_number_is_a_triangle_at_the_edge(value, marker, name):
     assert name in texts(axes)
 
 
+@pytest.mark.slow_but(
+    "changes1-at the final pose under i*",
+    "changes2-at the final pose under i*",
+    "changes0-at the final pose under i*",
+)
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

@@ -102,6 +102,7 @@ def test_a_table_has_the_units_of_the_commands(flexctl, files):
     assert "torque limit" not in said.out
 
 
+@pytest.mark.slow
 def test_netcdf_names_the_units_of_both(flexctl, files, tmp_path):
     flexctl("simulate", *files(), "--out", tmp_path / "run.nc")
     with xr.open_dataset(tmp_path / "run.nc", engine="h5netcdf") as data:

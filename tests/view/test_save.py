@@ -64,6 +64,7 @@ def test_margins_have_figures(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"margin.svg", "separation.svg"}
 
 
+@pytest.mark.slow
 def test_any_record_is_written_as_json(comparison, tmp_path):
     flexctl.save(comparison, tmp_path / "comparison.json")
     flexctl.save(flexctl.load_design("hub-pd"), tmp_path / "design.json")

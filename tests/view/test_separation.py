@@ -24,6 +24,7 @@ def of(name):
     return ("separation", ARM, f"subudhi-morris-{name}", *QUICK)
 
 
+@pytest.mark.slow
 def test_the_answers_numbers_belong_together(flexctl):
     said = flexctl(*of("lqr"), "--json")
     found = json.loads(said.out)

@@ -39,6 +39,7 @@ def ask(flexctl):
     return call
 
 
+@pytest.mark.slow_but("1.3")
 @pytest.mark.parametrize("length", [0.3, 1.3])
 def test_inspect_gives_the_exact_frequencies_of_the_pose(ask, length):
     found = ask("inspect", *EXACT, "--pose", f"joint3={length}")["link_frequencies"]["link3"]

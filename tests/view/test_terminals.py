@@ -62,6 +62,11 @@ def arm(tmp_path):
     return path
 
 
+@pytest.mark.slow_but(
+    "link1.EI.y-3e-9-min a period",
+    "link1.damping_ratio-0.5-link1.damp*",
+    "base.rotation_vector-[[]0.0, 0.0, 90*",
+)
 @pytest.mark.parametrize(
     ("key", "value", "told"),
     [

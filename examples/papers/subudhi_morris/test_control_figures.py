@@ -3,6 +3,7 @@
 from examples.papers.subudhi_morris import control_figures
 
 
+@pytest.mark.slow
 def test_only_composite_control_damps_the_links():
     rings = control_figures.main()
 

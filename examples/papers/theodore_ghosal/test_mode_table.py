@@ -47,7 +47,7 @@ def at_random_lengths(case):
     return lengths, shape_integrals(with_rates(modes.times(sign)))
 
 
-@pytest.mark.slow_but("shortening_first-body", "value_carried_twice-body", "mass-rrp")
+@pytest.mark.slow_but("shortening_first-body")
 @each_case
 @pytest.mark.parametrize("name", NAMES)
 def test_the_error_stays_below_its_bound_at_a_thousand_lengths(case, name):

@@ -113,6 +113,7 @@ def test_h_is_that_of_the_lemma_or_the_torques_that_hold_the_drives(linear_of, k
     assert found.coupling == pytest.approx(of_H, rel=1e-8, abs=1e-9 * held.max())
 
 
+@pytest.mark.slow_but("planar-basis0-0", "planar-basis2-0", "rotors-basis12-0")
 @pytest.mark.parametrize(("kind", "basis", "seed"), ARMS)
 def test_the_rate_is_the_scalar_formula(linear_of, kind, basis, seed):
     plant, linear = linear_of(kind, basis, seed)
@@ -165,6 +166,7 @@ def test_any_overestimate_is_unstable_and_any_underestimate_stable(
     assert (poles.real.max() > round_off) == (alpha > 0)
 
 
+@pytest.mark.slow_but("carried--0.3", "carried-0.3", "carried-30.0")
 @pytest.mark.parametrize("alpha", [-0.9, -0.3, 0.01, 0.3, 3.0, 30.0])
 @pytest.mark.parametrize("kind", KINDS)
 def test_whatever_its_size(linear_of, kind, alpha):
