@@ -1,5 +1,7 @@
 """Figures 7 and 8 of Subudhi and Morris are drawn, and what they show."""
 
+import pytest
+
 from examples.papers.subudhi_morris import control_figures
 
 
