@@ -409,6 +409,14 @@ class Controller(Summary):
         drives = {self.plant.coordinates[row] for row in self.plant.drives}
         return {places[column] for column in entries} <= drives
 
+    def on(self, plant: Plant) -> Controller:
+        """Return the controller on its plant with other numbers, whose functions it shares."""
+        other = replace(self, plant=plant)
+        other.__dict__["_evaluators"] = self._evaluators
+        if self.unlimited is not None:
+            other.__dict__["without_limits"] = self.without_limits.on(plant)
+        return other
+
     @cached_property
     def without_limits(self) -> Controller:
         """The controller with unlimited torques."""

@@ -164,7 +164,7 @@ def controller_at(
     of_design = of_design or {}
     plant = controller.plant.at(of_plant) if of_plant else controller.plant
     if not (of_design or rebuilt) and all(map(is_stiffness_error, of_plant)):
-        return replace(controller, plant=plant)
+        return controller.on(plant)
     plant = plant.rebuilt() if rebuilt else plant
     _check_chosen(controller, of_design)
     columns = controller.fast.scales.names if controller.fast else ()

@@ -120,7 +120,7 @@ def _name(arm: Arm, path: _Path) -> str:
 def number_at(record: Any, path: _Path) -> Any:
     """Return what stands at a path below a record."""
     for key in path:
-        inside = isinstance(key, int) or isinstance(record, Mapping)
+        inside = isinstance(key, int) or not hasattr(record, key)
         record = record[key] if inside else getattr(record, str(key))
     return record
 
@@ -210,7 +210,7 @@ def change_numbers(
     """
     known = numbers.known
     for key, value in values.items():
-        own = [name for name in known if _belongs(name, key)]
+        own = [key] if key in known else [name for name in known if _belongs(name, key)]
         if not set(own) & set(names) and (own or key != STIFFNESS_ERROR):
             zero = not any(number_at(numbers, known[name]) for name in own)
             if own and zero and not is_stiffness_error(key):
