@@ -206,6 +206,15 @@ class ClosedLoop(Summary):
         return np.minimum(self.controller.torque_limit, torque_limits(self.truth.arm))
 
     @property
+    def largest_torque(self) -> Array:
+        """Largest torques (m,) that are held at these limits: of rounded ones the nearest step."""
+        limit, step = self.torque_limit, self.controller.design.loop.torque_resolution
+        if not step:
+            return limit
+        held = np.minimum(limit, step * np.floor(limit / step + 0.5))
+        return np.where(held > 0, held, limit)
+
+    @property
     def prescribed(self) -> bool:
         """Whether the driven coordinates follow the reference exactly: a constraint, no loop."""
         return is_prescribed(self.controller.design)

@@ -20,6 +20,7 @@ Spec = str | float | Sequence[float]
 """How a number varies: ``"0.1:0.5:5"``, ``"1, 2, 5"`` or such numbers, ``"normal(0.2, 0.02)"``,
 ``"uniform(0.1, 0.3)"``; with ``*`` before every number these are factors of what the file has."""
 
+BASES = ("modes", "elements")  # keys of a discretisation, whose orders are whole numbers
 _CALL = re.compile(r"(?P<name>[a-z]+)\s*\((?P<inside>[^()]*)\)")
 _MOST = 10_000_000  # values of one number
 _DISTRIBUTIONS = {
@@ -58,7 +59,7 @@ class Variation:
     def some(self) -> tuple[float, ...]:
         """Its least, median and greatest value, or such quantiles of a distribution."""
         if self.kind in ("normal", "uniform"):
-            return tuple(self.quantiles(np.array([0.01, 0.5, 0.99])).tolist())
+            return tuple(dict.fromkeys(self.quantiles(np.array([0.01, 0.5, 0.99])).tolist()))
         found = np.quantile(self.numbers, (0.0, 0.5, 1.0), method="nearest").tolist()
         return tuple(dict.fromkeys(found))
 
@@ -70,9 +71,13 @@ class Variation:
         return replace(self, numbers=self.some)
 
     def quantiles(self, u: Array) -> Array:
-        """Values (n,) at cumulative probabilities u (n,) of its distribution."""
+        """Values (n,) at cumulative probabilities u (n,) of its distribution.
+
+        Those of the order of a discretisation are the nearest whole numbers.
+        """
         a, b = self.numbers
-        return a + b * scipy.special.ndtri(u) if self.kind == "normal" else a + (b - a) * u
+        values = a + b * scipy.special.ndtri(u) if self.kind == "normal" else a + (b - a) * u
+        return np.round(values) if self.key.split(".")[-1] in BASES else values
 
 
 def read_variation(key: str, spec: Spec) -> Variation:

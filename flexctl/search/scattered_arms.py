@@ -14,9 +14,8 @@ from flexctl.errors import ComputationError, InputError
 from flexctl.loop import ShapesChoice
 from flexctl.model import Arm, BasisChoice, Design, apply_settings, load_design, load_model
 from flexctl.records import Summary
-from flexctl.search.samples import Spec, Variation, read_table, read_variation
+from flexctl.search.samples import BASES, Spec, Variation, read_table, read_variation
 from flexctl.search.statistics import Share, share, summarise
-from flexctl.search.study import BASES
 from flexctl.search.sweeps import Sweep, sweep
 from flexctl.verdict import with_baseline
 

@@ -33,7 +33,7 @@ from flexctl.model import (
 )
 from flexctl.plant import Plant, ShapeChange, known_numbers, record_digest, source_digest
 from flexctl.search.ledger import Row
-from flexctl.search.samples import Variation
+from flexctl.search.samples import BASES, Variation
 from flexctl.simulation import compile_verdict
 from flexctl.verdict import (
     LINEAR,
@@ -45,7 +45,6 @@ from flexctl.verdict import (
     why_it_failed,
 )
 
-BASES = ("modes", "elements")  # keys of a discretisation, whose order varies
 _OF_TRUTH = "truth."
 _KEPT = 8  # loops of a process
 

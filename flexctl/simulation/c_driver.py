@@ -256,7 +256,7 @@ def _arrays(
     given, loops = group[0], [one.loop for one in group]
     lowest, highest = zip(*(one.valid_range for one in loops), strict=True)
     values = {
-        "limit": [one.torque_limit for one in loops],
+        "limit": [one.largest_torque for one in loops],
         "lowest": lowest,
         "highest": highest,
         "noise": [one.noise.ravel() for one in group],

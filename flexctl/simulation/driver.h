@@ -68,7 +68,7 @@ typedef struct {
   casadi_int max_steps, n_events, n_samples;
   const event_t *events;         /* the last one ends the run */
   const double *sample_times;    /* (n_samples,) ascending, within the run */
-  const real *limit;             /* (m,) torque limits, to count saturation */
+  const real *limit;             /* (m,) largest torques, to count saturation */
   const casadi_int *drives;      /* (m,) coordinate on which each torque acts */
   const casadi_int *sticking;    /* (n_s,) coordinates of the joints that slip and stick */
   const real *lowest, *highest;  /* (n,) coordinates between which the model holds */

@@ -301,7 +301,7 @@ class Signals:
 
     def all(self) -> dict[str, Array]:
         """Signals by name; the time at a torque limit to the resolution of the samples."""
-        n, limit = self._stretch.n, self._stretch.loop.torque_limit
+        n, limit = self._stretch.n, self._stretch.loop.largest_torque
         at_limit = np.abs(self._tau) >= limit[:, None] * (1 - 1e-12)
         saturated = np.trapezoid(at_limit.astype(float), self._times, axis=1)
         states = {"q": self._x[:n], "v": self._x[n : 2 * n], "a": self._a, "tau": self._tau}

@@ -41,7 +41,7 @@ class _Watch:
         if not heard or self.over.wait(PATIENCE):
             return
         self.raising = True
-        _thread.interrupt_main(heard[0])
+        _thread.interrupt_main(signal.Signals(heard[0]))
         if not self.over.wait(PATIENCE):
             end()
 

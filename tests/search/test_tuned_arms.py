@@ -251,3 +251,13 @@ def test_a_broken_limit_is_told_where_its_value_is_worst(times):
 
     assert told.violation == 2.0
     np.testing.assert_equal(told.value, max(times[1:]) if np.isfinite(times[2]) else np.nan)
+
+
+@pytest.mark.parametrize("span", ["2:3", "2:5", "1:4"])
+def test_orders_of_a_range_have_whole_numbers_for_its_quantiles(span):
+    low, high = map(float, span.split(":"))
+    one = read_variation("truth.elements", span)
+
+    assert one.some[0] == low
+    assert one.some[-1] == high
+    assert all(x == round(x) for x in one.some)

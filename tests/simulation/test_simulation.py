@@ -308,3 +308,16 @@ def test_what_the_law_asks_for_at_the_start_acts_until_a_late_sample_does(make):
 def test_a_start_of_other_sizes_is_refused(make, start):
     with pytest.raises(InputError, match="start"):
         simulate(swinging(make), start=start)
+
+
+@pytest.mark.parametrize("distance", [1e-7, 1e-6, 1e-5, 1e-4])
+@pytest.mark.usefixtures("no_compiler")
+def test_an_arm_that_hardly_moves_has_no_energy_to_account_for(make, distance):
+    # a damper of 300 N m s/rad makes of the errors that rates may have as much as the motion's
+    arm = make["rigid-link"]()
+    design = make["design"](
+        [0.0], [distance], "joint-pd", gains={"Gp": 20.0, "Gv": 300.0}, loop={"duration": 2.0}
+    )
+    run = simulate(make["close"](arm, design), tolerance=Tolerance.of(1e-8))
+
+    assert np.abs(run.v).max() > distance

@@ -7,7 +7,7 @@ from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_around
 from flexctl.simulation import Tolerance, simulate
 from flexctl.verdict.performance import judge_effort, run_times
-from tests.arms import make_arm, plant_of
+from tests.arms import make_arm, plant_of, rigid_link
 from tests.designs import make_design
 
 T, LATE, END, TARGET = 2e-4, 8e-5, 0.25, 0.3
@@ -98,3 +98,20 @@ def test_all_torques_of_a_long_run_are_looked_at():
     t = run_times(loop_of(None, duration=20.1))
 
     assert len(t) > 20.1 / T
+
+
+@pytest.mark.parametrize("step", [0.0, 0.7, 1.0, 50.0])
+@pytest.mark.usefixtures("no_compiler")
+def test_torques_in_steps_are_at_their_limit_at_the_largest_step_within_it(step):
+    # a step of 1 rad asks for 20 N m, of which the actuator holds 3.6, 3.5, 3.6; 50 never
+    reference = {"kind": "setpoint", "from": [0.0], "to": [1.0]}
+    timing = {"sample_time": 2e-3, "duration": 0.1, "torque_resolution": step}
+    gains = {"Gp": 20.0, "Gv": 3.0}
+    design = make_design([0.0], [1.0], "joint-pd", reference=reference, gains=gains, loop=timing)
+    arm = rigid_link(torque=3.6)
+    loop = close_around(design_controller(arm, design), plant_of(arm, "modes", 1))
+    run = simulate(loop, times=run_times(loop))
+
+    largest = {0.0: 3.6, 0.7: 3.5, 1.0: 3.6, 50.0: 0.0}[step]
+    assert np.abs(run.tau).max() == pytest.approx(largest, rel=1e-12)
+    assert run.saturated[0] == pytest.approx(0.1 if largest else 0.0, abs=2e-3)

@@ -93,7 +93,7 @@ def _certified(A: Array, sample_time: float | None, decay: float, r: float) -> C
     if sample_time is not None and decay:
         limit *= 1 - 4 * np.finfo(float).eps  # round-off of the exponential
     return Certificate(
-        proven=bound < limit,
+        proven=bool(bound < limit),
         bound=bound,
         states=len(A),
         relative_error=r,

@@ -52,6 +52,9 @@ _GROWN = 1e4  # of the size of a free number
 _DECAYS = (1.0, 10.0, 100.0)  # of the typical rate: tried where the spectral abscissa is minimised
 _SAMPLED_DECAYS = (0.3, 1.0, 3.0)  # the same in one sample
 _BEGIN = 0.1  # of the typical rate: decay to which random starts are brought
+_FEW = 4  # free numbers, between bounds which are looked at everywhere
+_PLACES = 128  # so many times the number of them
+_APART = 0.25  # of the distance between bounds: places that may be in different valleys
 _SLOW = 0.02  # of the typical rate: a decay below which the stability constraint is looked at
 
 
@@ -133,6 +136,10 @@ class NormSearch:
         for x in points:
             brief.append(self._descend(x, _BRIEF, seed, told, certify=False))
             if stopped or len(brief) >= starts + extra:
+                break
+        for x in () if stopped else self._places(starts):
+            brief.append(self._descend(x, _BRIEF, seed, told, certify=False))
+            if stopped:
                 break
         if not brief:
             best = f", the best has {search.best.objective:.3g}" if search.best else ""
@@ -272,6 +279,27 @@ class NormSearch:
 
         return points(), search
 
+    def _places(self, most: int) -> Iterator[Array]:
+        """Yield the best points (n,) of all between bounds, some distance apart.
+
+        Of few free numbers that all have bounds: stable loops may lie in several separate parts.
+        """
+        lower, upper = self.structure.lower, self.structure.upper
+        n = len(lower)
+        if n > _FEW or not np.isfinite(upper - lower).all() or not (upper > lower).all():
+            return
+        u = _evenly(n, _PLACES * n)
+        found = [self.functions(x) for x in lower + u * (upper - lower)]
+        self.evaluations += len(found)
+        values = np.array([np.inf if one.violation > 0 else one.objective for one in found])
+        chosen = list[Array]()
+        for k in np.argsort(values).tolist():
+            if not np.isfinite(values[k]) or len(chosen) >= most:
+                return
+            if all(np.abs(u[k] - other).max() > _APART for other in chosen):
+                chosen.append(u[k])
+                yield lower + u[k] * (upper - lower)
+
     @property
     def _decays(self) -> list[float]:
         """Decays that are tried by designs, where more is wanted than random starts come to."""
@@ -356,3 +384,12 @@ def _far(best: Minimum) -> tuple[float, float]:
 
 def _merit(found: Minimum) -> tuple[float, float]:
     return found.violation, found.objective
+
+
+def _evenly(n: int, count: int) -> Array:
+    """Points (count, n) between 0 and 1, spread evenly: multiples of irrational steps."""
+    ratio = 2.0
+    for _ in range(60):  # x^(n + 1) = x + 1
+        ratio = (1 + ratio) ** (1 / (n + 1))
+    steps = ratio ** -np.arange(1.0, n + 1)
+    return (0.5 + np.outer(np.arange(1, count + 1), steps)) % 1.0

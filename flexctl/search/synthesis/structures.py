@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,8 @@ class ControllerStructure(Summary):
         Bounds of x (n,), infinite where there is none.
     order
         k.
+    dt
+        Sample time [s] that its numbers are for, 0 in continuous time; None where they are for any.
 
     Examples
     --------
@@ -58,6 +60,7 @@ class ControllerStructure(Summary):
     lower: Array
     upper: Array
     order: int
+    dt: float | None = None
 
     def __post_init__(self) -> None:
         """Check that shapes fit each other."""
@@ -217,7 +220,8 @@ class ControllerStructure(Summary):
                     part("Kd")[u, column] -= 1 / Tf
                     offset[row, y] = T / Tf
                     offset[row, column] = (1.0 if sampled else 0.0) - T / Tf
-        return cls._of(parts, offset, k, bounds)
+        made = cls._of(parts, offset, k, bounds)
+        return replace(made, dt=T if sampled else 0.0) if k else made
 
     @classmethod
     def _of(

@@ -200,6 +200,7 @@ def synthesise(
     own.require_shape(chosen.offset, "structure")
     if norm != "abscissa" and not (own.B1.shape[1] and len(own.C1)):
         raise InputError(f"plant: expected inputs w and outputs z for norm={norm!r}, got none")
+    _require_same_time(chosen, generalised)
     first = _start_of(start, own, generalised.dt)
     with np.errstate(all="ignore"):  # what overflows is no stable loop
         loop = balance_loop(own)
@@ -249,6 +250,16 @@ def _read_table(structure: Any) -> ControllerStructure:
     if all(isinstance(one, bool | np.bool_) for row in entries for one in row):
         return ControllerStructure.pattern(np.array(entries, dtype=bool))
     return ControllerStructure.table(entries)
+
+
+def _require_same_time(structure: ControllerStructure, plant: GeneralisedPlant) -> None:
+    """Refuse a structure whose numbers are for another sample time than the plant's."""
+    dt = plant.dt or 0.0  # True: any
+    if structure.dt is None or structure.dt == dt or (dt is True and structure.dt):
+        return
+    expected = f"sample_time={plant.period:g}" if plant.sampled else "no sample_time"
+    got = f"{structure.dt:g}" if structure.dt else "none"
+    raise InputError(f"structure: expected {expected}, as of the plant, got {got}")
 
 
 def _start_of(start: Any, loop: Interconnection, dt: Any) -> Array | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from math import ceil, prod
@@ -10,7 +10,6 @@ from math import ceil, prod
 import numpy as np
 
 from flexctl.search.samples import Variation, make_points
-from flexctl.search.study import BASES
 
 Values = dict[str, float]
 
@@ -88,7 +87,7 @@ class ArmSet:
             return []
         points, rows = make_points(ranges, latin=count, seed=seed), self._rows or [Values()]
         which = np.random.default_rng(seed).integers(len(rows), size=count).tolist()
-        drawn = [_whole(points.at(k)) | rows[j] | fixed for k, j in enumerate(which)]
+        drawn = [points.at(k) | rows[j] | fixed for k, j in enumerate(which)]
         keys = [one.key for one in self.variations]
         every = (tuple((key, own[key]) for key in keys) for own in drawn)
         return [dict(one) for one in dict.fromkeys(every)]
@@ -113,8 +112,3 @@ def _range(one: Variation) -> Variation:
     if one.kind in ("normal", "uniform"):
         return one
     return replace(one, kind="uniform", numbers=(min(one.some), max(one.some)))
-
-
-def _whole(arm: Mapping[str, float]) -> Values:
-    """Round numbers that are orders of a discretisation."""
-    return {k: float(round(x)) if k.split(".")[-1] in BASES else x for k, x in arm.items()}

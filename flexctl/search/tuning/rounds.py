@@ -354,7 +354,9 @@ class Rounds:
     def _others(self, count: int, seed: int) -> list[dict[str, float]]:
         """Draw arms that were not seen; none where a share of arms that are named is asked for."""
         possible = self.problem.possible
-        return [] if self.share < 1 and possible.all else possible.draw(count, seed)
+        if self.share < 1 and possible.all:
+            return []
+        return [arm for arm in possible.draw(count, seed) if arm not in self.arms]
 
     def _watch(self, arm: Mapping[str, float]) -> int:
         """Add an arm to those that are searched over; return its index."""

@@ -399,6 +399,39 @@ def test_a_pid_structure_is_the_usual_transfer_function(sample_time):
     assert system(s) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    ("dt", "sample_time", "says"),
+    [
+        (0.1, 0.05, "expected sample_time=0.1, as of the plant, got 0.05"),
+        (0.1, None, "expected sample_time=0.1, as of the plant, got none"),
+        (0, 0.1, "expected no sample_time, as of the plant, got 0.1"),
+    ],
+)
+def test_a_pid_structure_for_another_sample_time_is_refused(dt, sample_time, says):
+    plant = control.ss([[0.5]], [[1.0, 1.0]], [[1.0], [1.0]], np.zeros((2, 2)), dt)
+    pid = flexctl.ControllerStructure.pid(filter_time=0.2, sample_time=sample_time)
+    with pytest.raises(InputError, match=says):
+        flexctl.synthesise(plant, pid)
+
+
+def test_stable_loops_in_several_parts_between_bounds_are_all_looked_at():
+    # feedthrough splits the stable gains of two channels; the part that starts lie in has 1.955
+    random = np.random.default_rng(101)
+    A = random.standard_normal((3, 3))
+    A -= (np.linalg.eigvals(A).real.max() + 0.1) * np.eye(3)
+    D = random.standard_normal((5, 4))
+    D[:3, :2] = D[3:, :2] = 0
+    D[3:, 2:] *= 0.3
+    plant = control.ss(A, random.standard_normal((3, 4)), random.standard_normal((5, 3)), D)
+    bounds = {"D[1,1]": (-10, 10), "D[2,2]": (-10, 10)}
+    apart = flexctl.ControllerStructure.pattern(np.eye(2, dtype=bool), bounds=bounds)
+    found = flexctl.synthesise(plant, apart, norm="h2", nmeas=2, ncon=2)
+
+    # gains of 600 random ones: 1.285
+    assert found.norm < 1.285
+    assert found.spectral_abscissa < 0
+
+
 def test_shared_pid_numbers_are_the_same_in_all_channels():
     both = flexctl.ControllerStructure.pid([(0, 0), (1, 1)], shared=True)
     apart = flexctl.ControllerStructure.pid([(0, 0), (1, 1)])
