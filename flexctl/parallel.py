@@ -19,6 +19,7 @@ from typing import Any, Generic, Self, TypeVar
 T = TypeVar("T")
 
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}  # that interrupt a command
+_PATIENCE = 5.0  # s to wait for a number, which takes microseconds
 _DEATH_OF_PARENT = 1  # PR_SET_PDEATHSIG of Linux: the death of the thread that forked
 
 
@@ -26,18 +27,20 @@ def in_parallel(tasks: Sequence[Callable[[], T]], processes: int | None = None) 
     """Do independent tasks; their results, which pickle must be able to copy, keep their order.
 
     Tasks are dealt out to this process and to forks of it, one for every other core, or `processes`
-    in all: on Linux, and where OPENBLAS_NUM_THREADS is 1, as the command line has it. Those that a
-    fork does not manage are done here. Raises the error of the first task that has one.
+    in all: on Linux, and where OPENBLAS_NUM_THREADS is 1, as the command line has it. Whoever is
+    done takes the next one. Those that a fork does not manage are done here. Raises the error of
+    the first task that has one.
     """
     cores = _cores()
     n = max(1, min(len(tasks), cores, processes or cores))
     if n == 1:
         return [task() for task in tasks]
-    known = dict[int, T]()
+    deal = _Deal(len(tasks), n)
     with contextlib.ExitStack() as stack:
-        forks = [stack.enter_context(_Fork(tasks[k::n])) for k in range(1, n)]
-        for k, results in enumerate([_before_failure(tasks[::n]), *(f.results() for f in forks)]):
-            known |= dict(zip(range(k, len(tasks), n), results, strict=False))
+        forks = [stack.enter_context(_Fork(tasks, deal, k)) for k in range(1, n)]
+        known = _before_failure(tasks, deal, 0)
+        for fork in forks:
+            known |= fork.results()
     return [known[k] if k in known else task() for k, task in enumerate(tasks)]
 
 
@@ -55,20 +58,58 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if alone and single else 1
 
 
-def _before_failure(tasks: Sequence[Callable[[], T]]) -> list[T]:
-    """Results of the tasks before the first that fails."""
-    results = list[T]()
-    with contextlib.suppress(Exception):
-        for task in tasks:
-            results.append(task())
+class _Deal:
+    """Numbers of tasks: of each process its own as the first, then the next that nobody has."""
+
+    def __init__(self, count: int, processes: int) -> None:
+        self._count, self._processes = count, processes
+        self._next: Any = None
+        with contextlib.suppress(OSError):  # no semaphores
+            self._next = multiprocessing.get_context("fork").Value("q", processes)
+
+    def to(self, process: int) -> Iterator[int]:
+        """Yield numbers of tasks to a process."""
+        if self._next is None:
+            yield from range(process, self._count, self._processes)
+            return
+        k = process
+        while k < self._count:
+            yield k
+            k = self._take(1)
+
+    def end(self) -> None:
+        """Deal out no more."""
+        if self._next is not None:
+            self._take(self._count)
+
+    def _take(self, count: int) -> int:
+        if not self._next.get_lock().acquire(timeout=_PATIENCE):  # one was killed that had it
+            return self._count
+        try:
+            k = int(self._next.value)
+            self._next.value = k + count
+        finally:
+            self._next.get_lock().release()
+        return k
+
+
+def _before_failure(tasks: Sequence[Callable[[], T]], deal: _Deal, process: int) -> dict[int, T]:
+    """Results of the tasks that are dealt to a process, by number, until one fails."""
+    results = dict[int, T]()
+    try:
+        for k in deal.to(process):
+            results[k] = tasks[k]()
+    except Exception:  # noqa: BLE001 - of which the error is raised depends on the others
+        deal.end()
     return results
 
 
 class _Fork(Generic[T]):
     """A copy of this process that does some tasks and sends their results."""
 
-    def __init__(self, tasks: Sequence[Callable[[], T]]) -> None:
-        self._tasks, self._parent = tasks, os.getpid()
+    def __init__(self, tasks: Sequence[Callable[[], T]], deal: _Deal, number: int) -> None:
+        self._tasks, self._deal, self._number = tasks, deal, number
+        self._parent = os.getpid()
         self._process: ForkProcess | None = None
         self._receiver: Any = None
 
@@ -94,21 +135,21 @@ class _Fork(Generic[T]):
             return
         self._receiver.close()
         with contextlib.suppress(Exception), warnings.catch_warnings(record=True) as caught:
-            results = _before_failure(self._tasks)
+            results = _before_failure(self._tasks, self._deal, self._number)
             sender.send((results, [one.message for one in caught]))
         sender.close()
 
-    def results(self) -> list[T]:
-        """Results of the tasks before the first that fails; their warnings are given here."""
+    def results(self) -> dict[int, T]:
+        """Results of its tasks, by number, until one failed; their warnings are given here."""
         if self._process is None:
-            return []
+            return {}
         try:
             results, messages = self._receiver.recv()
         except Exception:  # noqa: BLE001 - it died, or its results cannot be copied
-            return []
+            return {}
         for message in messages:
             warnings.warn(message, stacklevel=3)
-        return list(results)
+        return dict(results)
 
     def __exit__(
         self,

@@ -1,9 +1,11 @@
 """Tasks done side by side give what they give one after another."""
 
+import multiprocessing
 import os
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -26,8 +28,42 @@ def test_results_come_in_the_order_of_the_tasks_from_two_processes():
     tasks = [partial(lambda k: (k, os.getpid()), k) for k in range(5)]
     numbers, processes = zip(*in_parallel(tasks), strict=True)
     assert numbers == (0, 1, 2, 3, 4)
+    assert processes[0] == os.getpid() != processes[1]
+    assert set(processes) == set(processes[:2])
+
+
+def test_who_is_done_takes_the_next_task():
+    def wait():
+        time.sleep(1.0)
+        return os.getpid()
+
+    slow, *others = in_parallel([wait, *6 * [os.getpid]])
+    assert slow == os.getpid()
+    assert len(set(others)) == 1
+    assert others[0] != slow
+
+
+def test_without_semaphores_tasks_are_dealt_out_in_turn(monkeypatch):
+    def no_more(*_):
+        raise OSError("Function not implemented")
+
+    monkeypatch.setattr(multiprocessing.get_context("fork"), "Value", no_more, raising=False)
+    processes = in_parallel([os.getpid] * 5)
     assert processes[0] == processes[2] == processes[4] == os.getpid()
     assert processes[1] == processes[3] != os.getpid()
+
+
+def test_nothing_more_is_begun_after_an_error(tmp_path):
+    def fail():
+        raise InputError("expected more, got less")
+
+    def work(k):
+        (tmp_path / str(k)).touch()
+        time.sleep(0.2)
+
+    with pytest.raises(InputError, match="expected more, got less"):
+        in_parallel([fail, *(partial(work, k) for k in range(20))])
+    assert len(list(tmp_path.iterdir())) <= 2
 
 
 def test_no_task_and_a_single_one():
