@@ -18,8 +18,8 @@ from typing import Any, Generic, Self, TypeVar
 
 T = TypeVar("T")
 
-_SIGNALS = {signal.SIGINT, signal.SIGTERM}  # that interrupt a command
-_PATIENCE = 5.0  # s to wait for a number, which takes microseconds
+_SIGNALS = {signal.SIGINT, signal.SIGTERM}  # signals that interrupt a command
+_PATIENCE = 5.0  # s to wait for a lock that is held for microseconds
 _DEATH_OF_PARENT = 1  # PR_SET_PDEATHSIG of Linux: the death of the thread that forked
 
 
@@ -27,9 +27,9 @@ def in_parallel(tasks: Sequence[Callable[[], T]], processes: int | None = None) 
     """Do independent tasks; their results, which pickle must be able to copy, keep their order.
 
     Tasks are dealt out to this process and to forks of it, one for every other core, or `processes`
-    in all: on Linux, and where OPENBLAS_NUM_THREADS is 1, as the command line has it. Whoever is
-    done takes the next one. Those that a fork does not manage are done here. Raises the error of
-    the first task that has one.
+    in all: on Linux, and where OPENBLAS_NUM_THREADS is 1, as the command line has it. A process
+    that has done one takes the next. Those that a fork does not manage are done here. Raises the
+    error of the first task that has one.
     """
     cores = _cores()
     n = max(1, min(len(tasks), cores, processes or cores))
@@ -59,12 +59,12 @@ def _cores() -> int:
 
 
 class _Deal:
-    """Numbers of tasks: of each process its own as the first, then the next that nobody has."""
+    """Deals out tasks: each process begins with its own number, then takes the lowest left."""
 
     def __init__(self, count: int, processes: int) -> None:
         self._count, self._processes = count, processes
         self._next: Any = None
-        with contextlib.suppress(OSError):  # no semaphores
+        with contextlib.suppress(OSError, ImportError):  # no semaphores
             self._next = multiprocessing.get_context("fork").Value("q", processes)
 
     def to(self, process: int) -> Iterator[int]:
@@ -83,7 +83,7 @@ class _Deal:
             self._take(self._count)
 
     def _take(self, count: int) -> int:
-        if not self._next.get_lock().acquire(timeout=_PATIENCE):  # one was killed that had it
+        if not self._next.get_lock().acquire(timeout=_PATIENCE):  # who had it was killed
             return self._count
         try:
             k = int(self._next.value)
@@ -99,7 +99,7 @@ def _before_failure(tasks: Sequence[Callable[[], T]], deal: _Deal, process: int)
     try:
         for k in deal.to(process):
             results[k] = tasks[k]()
-    except Exception:  # noqa: BLE001 - of which the error is raised depends on the others
+    except Exception:  # noqa: BLE001 - `in_parallel` raises that of the first task that fails
         deal.end()
     return results
 

@@ -410,7 +410,7 @@ class Controller(Summary):
         return {places[column] for column in entries} <= drives
 
     def on(self, plant: Plant) -> Controller:
-        """Return the controller on its plant with other numbers, whose functions it shares."""
+        """Return this controller on its plant with other numbers; both share their functions."""
         other = replace(self, plant=plant)
         other.__dict__["_evaluators"] = self._evaluators
         if self.unlimited is not None:

@@ -146,7 +146,7 @@ _known: deque[tuple[Plant, str, Any]] = deque(maxlen=16)
 
 
 def _once(plant: Plant, facts: object, make: Callable[[], _T]) -> _T:
-    """Return what `make` returns: once for this plant and these facts, which `repr` tells apart."""
+    """Return `make()`, made once for this plant and these facts, equal if their `repr` is."""
     name = repr(facts)
     for its_plant, its_name, made in _known:
         if its_plant is plant and its_name == name:
@@ -157,7 +157,7 @@ def _once(plant: Plant, facts: object, make: Callable[[], _T]) -> _T:
 
 
 def _facts_of_observer(design: Design, reference: ReferenceMotion) -> tuple[object, ...]:
-    """Return all of a design on which its observer depends, whatever the law that uses it."""
+    """Return everything in a design that its observer depends on, whatever law uses it."""
     ends = reference.start.tolist(), reference.final.tolist()
     return "observer", design.observer, design.instruments, design.loop, ends, design.label
 

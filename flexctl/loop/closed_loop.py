@@ -207,11 +207,14 @@ class ClosedLoop(Summary):
 
     @property
     def largest_torque(self) -> Array:
-        """Largest torques (m,) that are held at these limits: of rounded ones the nearest step."""
+        """Torques (m,) that act at these limits: in steps what the limit is rounded to, within it.
+
+        Halves are rounded up, so that the torques of one sign may be larger: the smaller counts.
+        """
         limit, step = self.torque_limit, self.controller.design.loop.torque_resolution
         if not step:
             return limit
-        held = np.minimum(limit, step * np.floor(limit / step + 0.5))
+        held = np.minimum(limit, step * np.ceil(limit / step - 0.5))
         return np.where(held > 0, held, limit)
 
     @property

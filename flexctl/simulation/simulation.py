@@ -52,7 +52,7 @@ from flexctl.simulation.trajectory import Trajectory, energy_account, record_run
 DEFAULT_SAMPLES = 1001
 _OFTEN, _SOME = 3, 20_000  # of those for stability, and plus: steps of a first trial
 _SAME_TIME = 1e-12  # of a run: times closer than that differ by round-off
-_HARDLY = 1000.0  # allowed errors of a rate: slower arms have no energy to account for
+_HARDLY = 1000.0  # allowed errors of a rate: the energy of slower arms is not checked
 _MOST_STEPS = 1e8  # of a fixed step: minutes for the smallest arm
 
 
@@ -441,7 +441,7 @@ def _way_out(loop: ClosedLoop, run: RunFailure) -> str:
 def _require_balance(given: InitialValueProblem, trajectory: Trajectory, name: str) -> None:
     """Refuse a run whose energy account is not balanced.
 
-    The errors that a run is allowed are the energy of an arm that hardly moves.
+    Not of an arm that hardly moves, whose energy is as small as the errors that are allowed.
     """
     if np.abs(trajectory.v).max(initial=0.0) < _HARDLY * given.tolerance.rate:
         return

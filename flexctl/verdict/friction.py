@@ -39,7 +39,7 @@ from flexctl.robustness import Parameter, UncertainLoop, find_real_crossings
 
 _FARTHEST = 1e6  # of the damper that stops the effective inertia at the loop's own speed
 _GRID = np.geomspace(1e-4, 1e4, 161)  # of the same, for sampled loops
-_STRIDE = 4  # of this grid where no crossing is near
+_STRIDE = 4  # every so many of this grid where no crossing is near
 _SINGULAR = 1e-12  # smallest singular value of the balanced stiffness that holds the arm
 _CHORD = 0.6381726863 / np.sqrt(2 / np.e)  # max of (1 - exp(-x^2))/x, in steepest slopes
 _UNMOVED = 1e-9  # m that friction moves the tip, which integral action does not bring back
@@ -362,9 +362,10 @@ class _Damped:
         return found
 
     def _abscissae(self, grid: Sequence[float]) -> list[tuple[float, float]]:
-        """Dampers of an ascending grid with their abscissae: of all of them where one may cross 0.
+        """Dampers of an ascending grid with their abscissae: at first of every fourth one.
 
-        Elsewhere of a few, as far as its change from one to the next could not carry it there.
+        Between two of these of more, where the abscissa is nearer to 0 than it changes from one to
+        the next.
         """
         known = {k: self.abscissa(grid[k]) for k in {*range(0, len(grid), _STRIDE), len(grid) - 1}}
         step = _STRIDE

@@ -14,8 +14,8 @@ from flexctl.model import Arm
 from flexctl.plant import Plant
 from flexctl.simulation import DEFAULT_SAMPLES, Trajectory
 
-_LONG = 4.0  # usual lengths of a run, up to which its samples are as many as those of any run
-_MOST = 100_000  # even samples
+_LONG = 4.0  # usual lengths: a longer run has more samples
+_MOST = 100_000  # even samples, at most
 
 
 @dataclass(frozen=True, kw_only=True)

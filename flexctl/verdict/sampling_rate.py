@@ -196,7 +196,7 @@ class _Search:
 
     maps: _Maps
     at_once: int
-    _stable_at: set[float] = field(default_factory=set)  # periods of coarse steps
+    _stable_at: set[float] = field(default_factory=set)  # periods [s] known to be stable
 
     def until_unstable(self, periods: Array, coarse: int) -> Array:
         """Return those of ascending periods up to the first unstable one in coarse steps."""

@@ -303,11 +303,11 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
         "tip, rms": (
             _Merit(_at("noise.tip_rms"), "mm", min, optional=True),
             "root mean square distance of the tip from its mean, by the linear loop without dry "
-            "friction; steps of readings count as noise",
+            "friction; rounding of readings counts as noise",
         ),
         "{commands}, rms": (
             _Merit(_at("noise.torque_rms"), "{command}", optional=True),
-            "joint by joint, by the linear loop; steps of readings count as noise",
+            "joint by joint, by the linear loop; rounding of readings counts as noise",
         ),
     },
     "Stiffness overestimate tolerated": {

@@ -13,7 +13,7 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 PATIENCE = 0.8  # s from one attempt to the next
 _DEFAULTS = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
@@ -35,9 +35,10 @@ class _Watch:
             self.raising = False
             raise KeyboardInterrupt
 
-    def watch(self, reading: int, end: Callable[[], None]) -> None:
-        """Wait for a signal, then see to it that the command ends."""
-        heard = os.read(reading, 1)
+    def watch(self, reading: int, own: Collection[int], end: Callable[[], None]) -> None:
+        """Wait for one of its own signals, then see to it that the command ends."""
+        while (heard := os.read(reading, 1)) and heard[0] not in own:
+            pass  # of other handlers of the process
         if not heard or self.over.wait(PATIENCE):
             return
         self.raising = True
@@ -61,10 +62,11 @@ def heard(end: Callable[[], None], *, last: bool) -> Iterator[None]:
     """Within, an interrupt raises KeyboardInterrupt, again if it was lost, and at last calls `end`.
 
     After one, further interrupts are ignored where this is the `last` that the process does.
-    Where this is not the main thread, or a signal is ignored or handled otherwise, that stays as it
-    is.
+    Where this is not the main thread, or a program has its own handler of Ctrl-C, nothing changes;
+    a signal that is ignored stays ignored.
     """
     main = threading.current_thread() is threading.main_thread()
+    main &= signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_IGN)
     own = {one: default for one, default in _DEFAULTS.items() if signal.getsignal(one) == default}
     if not main or not own:
         yield
@@ -73,7 +75,7 @@ def heard(end: Callable[[], None], *, last: bool) -> Iterator[None]:
     watch, (reading, writing) = _Watch(), os.pipe()
     os.set_blocking(writing, False)
     before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    thread = threading.Thread(target=watch.watch, args=(reading, end), daemon=True)
+    thread = threading.Thread(target=watch.watch, args=(reading, own, end), daemon=True)
     thread.start()
     _watches.append(watch)
     for one in own:

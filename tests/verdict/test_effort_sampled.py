@@ -100,18 +100,20 @@ def test_all_torques_of_a_long_run_are_looked_at():
     assert len(t) > 20.1 / T
 
 
-@pytest.mark.parametrize("step", [0.0, 0.7, 1.0, 50.0])
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("step", [0.0, 0.7, 1.0, 2.4, 50.0])
 @pytest.mark.usefixtures("no_compiler")
-def test_torques_in_steps_are_at_their_limit_at_the_largest_step_within_it(step):
-    # a step of 1 rad asks for 20 N m, of which the actuator holds 3.6, 3.5, 3.6; 50 never
-    reference = {"kind": "setpoint", "from": [0.0], "to": [1.0]}
+def test_torques_in_steps_are_at_their_limit_at_what_it_is_rounded_to(step, sign):
+    # a step of 1 rad asks for 20 N m, of which the actuator holds what 3.6 is rounded to, at most
+    # 3.6; halves are rounded up
+    reference = {"kind": "setpoint", "from": [0.0], "to": [sign * 1.0]}
     timing = {"sample_time": 2e-3, "duration": 0.1, "torque_resolution": step}
     gains = {"Gp": 20.0, "Gv": 3.0}
-    design = make_design([0.0], [1.0], "joint-pd", reference=reference, gains=gains, loop=timing)
+    design = make_design([0.0], [sign], "joint-pd", reference=reference, gains=gains, loop=timing)
     arm = rigid_link(torque=3.6)
     loop = close_around(design_controller(arm, design), plant_of(arm, "modes", 1))
     run = simulate(loop, times=run_times(loop))
 
-    largest = {0.0: 3.6, 0.7: 3.5, 1.0: 3.6, 50.0: 0.0}[step]
+    largest = {0.0: 3.6, 0.7: 3.5, 1.0: 3.6, 2.4: 3.6 if sign > 0 else 2.4, 50.0: 0.0}[step]
     assert np.abs(run.tau).max() == pytest.approx(largest, rel=1e-12)
     assert run.saturated[0] == pytest.approx(0.1 if largest else 0.0, abs=2e-3)

@@ -84,6 +84,29 @@ def test_sigterm_is_an_interrupt_where_a_job_ignores_those_of_the_terminal(fault
     assert seconds < 20
 
 
+def test_signals_of_other_handlers_end_nothing():
+    code = """
+    signal.signal(signal.SIGALRM, lambda *_: None)
+    os.kill(os.getpid(), signal.SIGALRM)
+    time.sleep(1.0)
+    os._exit(7)
+"""
+    status, err, _ = interrupted(code, presses=0)
+
+    assert (status, err) == (7, "")
+
+
+def test_a_program_that_hears_interrupts_itself_keeps_them(flexctl):
+    own, seen = lambda *_: None, []
+    before = signal.signal(signal.SIGINT, own)
+    try:
+        flexctl("list")
+        seen.append(signal.getsignal(signal.SIGINT))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert seen == [own]
+
+
 @pytest.mark.slow
 def test_an_impatient_user_gets_no_traceback():
     status, err, _ = interrupted(FAULTS["raised"], presses=5)

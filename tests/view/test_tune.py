@@ -185,7 +185,7 @@ def test_the_table_of_the_file_counts_where_nothing_is_said(tmp_path):
         (["--over", "payload.mass=3:1"], "flexctl: payload.mass: expected two ascending ends"),
         (
             ["--subject", "none", "--subject", "effort.peak<=9"],
-            "expected none alone, got it beside",
+            "expected none alone, got also",
         ),
         (["--evaluations", "0"], "--evaluations"),
         (["--starts", "0"], "--starts"),

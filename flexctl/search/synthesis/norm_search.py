@@ -52,9 +52,9 @@ _GROWN = 1e4  # of the size of a free number
 _DECAYS = (1.0, 10.0, 100.0)  # of the typical rate: tried where the spectral abscissa is minimised
 _SAMPLED_DECAYS = (0.3, 1.0, 3.0)  # the same in one sample
 _BEGIN = 0.1  # of the typical rate: decay to which random starts are brought
-_FEW = 4  # free numbers, between bounds which are looked at everywhere
-_PLACES = 128  # so many times the number of them
-_APART = 0.25  # of the distance between bounds: places that may be in different valleys
+_FEW = 4  # free numbers that are also searched on a grid, if all have bounds
+_PLACES = 128  # points of this grid for each of them
+_APART = 0.25  # of the distance between bounds: points that may have different minima nearby
 _SLOW = 0.02  # of the typical rate: a decay below which the stability constraint is looked at
 
 
@@ -280,9 +280,10 @@ class NormSearch:
         return points(), search
 
     def _places(self, most: int) -> Iterator[Array]:
-        """Yield the best points (n,) of all between bounds, some distance apart.
+        """Yield the best stable points (n,) of a grid between the bounds, some distance apart.
 
-        Of few free numbers that all have bounds: stable loops may lie in several separate parts.
+        Only of few free numbers that all have bounds. Stable loops may lie in several separate
+        regions, which local searches do not leave.
         """
         lower, upper = self.structure.lower, self.structure.upper
         n = len(lower)
@@ -292,9 +293,11 @@ class NormSearch:
         found = [self.functions(x) for x in lower + u * (upper - lower)]
         self.evaluations += len(found)
         values = np.array([np.inf if one.violation > 0 else one.objective for one in found])
-        chosen = list[Array]()
+        chosen, unstable = list[Array](), np.inf
+        if self.kind == "abscissa":
+            unstable = 1.0 if self.loop.sampled else 0.0
         for k in np.argsort(values).tolist():
-            if not np.isfinite(values[k]) or len(chosen) >= most:
+            if not values[k] < unstable or len(chosen) >= most:
                 return
             if all(np.abs(u[k] - other).max() > _APART for other in chosen):
                 chosen.append(u[k])

@@ -40,7 +40,7 @@ class ControllerStructure(Summary):
     order
         k.
     dt
-        Sample time [s] that its numbers are for, 0 in continuous time; None where they are for any.
+        Sample time [s] that its numbers hold for; 0: continuous time; None: any.
 
     Examples
     --------

@@ -254,12 +254,16 @@ def _read_table(structure: Any) -> ControllerStructure:
 
 def _require_same_time(structure: ControllerStructure, plant: GeneralisedPlant) -> None:
     """Refuse a structure whose numbers are for another sample time than the plant's."""
-    dt = plant.dt or 0.0  # True: any
-    if structure.dt is None or structure.dt == dt or (dt is True and structure.dt):
+    dt = plant.dt or 0.0  # True: sampled, at a period that is not given
+    if (
+        structure.dt is None
+        or (dt is True and structure.dt)
+        or np.isclose(structure.dt, dt, atol=0)
+    ):
         return
     expected = f"sample_time={plant.period:g}" if plant.sampled else "no sample_time"
     got = f"{structure.dt:g}" if structure.dt else "none"
-    raise InputError(f"structure: expected {expected}, as of the plant, got {got}")
+    raise InputError(f"structure: expected {expected}, as the plant has, got {got}")
 
 
 def _start_of(start: Any, loop: Interconnection, dt: Any) -> Array | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
 
@@ -49,7 +49,7 @@ class FreeNumber:
     widest
         Of "lower" and "upper" those beyond which the design allows no value.
     named
-        What was asked for, such as the key of a table; empty where nothing was.
+        The key by which it was asked for, such as that of a table; empty if none was given.
     """
 
     key: str
@@ -59,7 +59,7 @@ class FreeNumber:
     start: float
     by_default: bool = False
     widest: frozenset[str] = frozenset()
-    named: str = ""
+    named: str = field(default="", repr=False)  # no value depends on it
 
     @property
     def name(self) -> str:
@@ -108,9 +108,9 @@ class FreeNumbers:
         return len(self.numbers)
 
     def those_that_move(self, moves: Array) -> FreeNumbers:
-        """Leave out numbers (n,) that change nothing, of a table or of all that a design has.
+        """Return those that have an effect, `moves` (n,) saying which do.
 
-        Raises InputError where none of those that were asked for by one key changes anything.
+        Raises InputError where none of those that were asked for by one key has any.
         """
         effects = {one.named: False for one in self.numbers}
         for one, moved in zip(self.numbers, moves.tolist(), strict=True):

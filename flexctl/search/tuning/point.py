@@ -188,7 +188,7 @@ class Point:
         torques of the own run have not. Where it ends early it is the own run.
         """
         own, loop = self.run(arm), self.loop(arm)
-        if (np.abs(own.tau).max(axis=1) < (1 - _NEAR) * loop.torque_limit).all():
+        if (np.abs(own.tau).max(axis=1) < (1 - _NEAR) * loop.largest_torque).all():
             return own
         if self._beside and self._beside.demanded(arm) is self._beside.run(arm):
             return own
@@ -345,7 +345,7 @@ class Point:
 
     def _limited_above(self, value: float, arm: int) -> tuple[int, ...]:
         """Joints whose torques are at limits above a value: their peaks have no slopes."""
-        most, limit = np.abs(self.run(arm).tau).max(axis=1), self.loop(arm).torque_limit
+        most, limit = np.abs(self.run(arm).tau).max(axis=1), self.loop(arm).largest_torque
         return tuple(np.flatnonzero((limit > value) & (most >= (1 - _NEAR) * limit)).tolist())
 
     def _in_pieces(self, key: str, arm: int) -> bool:
@@ -377,7 +377,7 @@ class Point:
         def excess(at: Point) -> Array:
             run, loop = at.demanded(arm), at.loop(arm)
             rounding = loop.controller.design.loop.torque_resolution / 2
-            shares = (np.abs(run.tau).max(axis=1) + rounding) / loop.torque_limit
+            shares = (np.abs(run.tau).max(axis=1) + rounding) / loop.largest_torque
             shares = np.maximum(shares, np.abs(run.torque).max(axis=1) / loop.truth.torque_limit)
             peak = shares - 1 + 1e-9
             return peak + run.saturated / run.t[-1]

@@ -48,7 +48,7 @@ class Requirement:
     nominal
         Whether it is of the nominal arm alone.
     torque_limits
-        Whether it is a limit of peaks of the torque: those of the arm.
+        Whether it limits peaks of the torque by the limits of the arm.
     """
 
     limit: Limit
@@ -74,9 +74,9 @@ class Requirement:
 
     @property
     def unsaturated(self) -> bool:
-        """Whether no torque is to reach its limit: peaks tell how far that is, time at limits not.
+        """Whether it asks that no torque reaches its limit.
 
-        The time is zero, without slopes, wherever it is kept, and jumps where it is lost.
+        Searches then use peaks: the time at limits is zero, without slopes, wherever it is kept.
         """
         no_time = self.key == _AT_LIMITS and not self.limit.least and not self.limit.value
         return self.torque_limits or no_time

@@ -91,7 +91,7 @@ def limits_of(options: TuneOptions) -> list[str] | None:
     """
     given = [text for text in options.subject if text.strip() not in _NO_LIMITS]
     if given and len(given) < len(options.subject):
-        raise InputError(f"--subject: expected none alone, got it beside {given[0]}")
+        raise InputError(f"--subject: expected none alone, got also {given[0]}")
     return given if options.subject else None
 
 

@@ -122,7 +122,7 @@ def active_limits(tuning: Tuning) -> list[int]:
 
 def _near(one: Constraint) -> bool:
     limit = one.requirement.limit.value
-    return bool(np.isfinite(limit) and abs(one.value - limit) <= _NEAR * abs(limit))
+    return bool(limit and np.isfinite(limit) and abs(one.value - limit) <= _NEAR * abs(limit))
 
 
 def objective_value(objective: Objective, value: float, units: Mapping[str, str] = UNITS) -> str:
@@ -235,7 +235,7 @@ def on_arms(tuning: Tuning) -> str:
         return f"on the worst of {len(tuning.judged_on)} arms"
     share = percent(tuning.quantile)
     n = len(tuning.judged_on) - 1
-    return f"on the nominal arm and {share} of {n} other{'s' if n > 1 else ''}"
+    return f"on the nominal arm and {share} of {n} other{'s' if n != 1 else ''}"
 
 
 def _of_several(tuning: Tuning) -> bool:
@@ -285,7 +285,7 @@ def _limits(tuning: Tuning) -> Iterator[str]:
         which = f"All {count} limits are" if count > 1 else "The limit is"
         yield f"{which} kept{held if tuning.improved else ''}."
     elif active:
-        yield f"It is held back by {listed(active)}."
+        yield f"The objective is held back by {listed(active)}."
 
 
 def _lost(one: Constraint, units: Mapping[str, str]) -> str:

@@ -402,9 +402,9 @@ def test_a_pid_structure_is_the_usual_transfer_function(sample_time):
 @pytest.mark.parametrize(
     ("dt", "sample_time", "says"),
     [
-        (0.1, 0.05, "expected sample_time=0.1, as of the plant, got 0.05"),
-        (0.1, None, "expected sample_time=0.1, as of the plant, got none"),
-        (0, 0.1, "expected no sample_time, as of the plant, got 0.1"),
+        (0.1, 0.05, "expected sample_time=0.1, as the plant has, got 0.05"),
+        (0.1, None, "expected sample_time=0.1, as the plant has, got none"),
+        (0, 0.1, "expected no sample_time, as the plant has, got 0.1"),
     ],
 )
 def test_a_pid_structure_for_another_sample_time_is_refused(dt, sample_time, says):
