@@ -95,7 +95,7 @@ def test_what_is_not_a_torque_vanishes_at_the_quasi_steady_deflection(name, angl
     assert np.abs(rest).max() <= 1e-4 * np.abs(slow).max()
 
 
-@pytest.mark.slow_but("rotor-heavy-sliding", "rotor-heavy-spatial", "link-heavy-sliding")
+@pytest.mark.slow_but("rotor-heavy-sliding", "link-heavy-sliding")
 @pytest.mark.parametrize("name", list(HEAVY))
 @pytest.mark.parametrize("angle", ANGLES)
 def test_the_torque_at_rest_tends_to_what_holds_the_arm(name, angle):

@@ -27,6 +27,7 @@ def scales_of(name, angle="rotor", **more):
     return plant, separate_time_scales(plant, pose_of(plant.arm), angle)
 
 
+@pytest.mark.slow_but("heavy-spatial-rotor", "mixed-rotor", "rigid-links-rotor")
 @pytest.mark.parametrize("angle", ANGLES)
 @pytest.mark.parametrize("name", EVERY)
 def test_slow_motions_strain_nothing(name, angle):

@@ -242,6 +242,7 @@ def test_another_decay_derives_nothing_anew(method, schedule):
     assert np.abs(with_weights.law_numbers - loop.law_numbers).max() > 0
 
 
+@pytest.mark.slow_but("schedule0")
 @pytest.mark.skipif(find_compiler() is None, reason="no C compiler here")
 @pytest.mark.parametrize("schedule", [{}, {"schedule": 3}])
 def test_a_new_value_compiles_nothing(monkeypatch, schedule):

@@ -183,6 +183,7 @@ def test_a_recorded_motion_that_begins_at_speed_is_followed(tmp_path):
     np.testing.assert_allclose(run.q[:2], table.T[1:], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_motors_recorded_in_a_run_under_gravity_need_the_torques_of_that_run(tmp_path):
     # a PD loop of a rotor and a rigid joint, seen by its encoders at 200 Hz, exact
     arm, t = sprung_arm(), np.linspace(0.0, 1.5, 301)

@@ -154,7 +154,7 @@ def loops(make, case, payload=1.5):
     return close_around(controller, truth), own, measured.feedback[0], Ki
 
 
-@pytest.mark.slow_but("late", "integral", "rare encoder")
+@pytest.mark.slow_but("integral", "rare encoder")
 @pytest.mark.parametrize("case", CASES)
 def test_multipliers_on_another_arm(make, case):
     loop, own, K, Ki = loops(make, case)

@@ -119,6 +119,7 @@ def test_a_mutated_text_loads_or_is_refused(load, kind, model_text, design_text,
     assert one_line(made) if isinstance(made, InputError) else made.name == "case"
 
 
+@pytest.mark.slow
 @QUICK
 @given(data=st.data())
 def test_a_mutated_design_fits_or_is_refused(design_text, data):

@@ -107,6 +107,11 @@ def test_the_mass_matrix_is_that_of_the_derivation_by_hand(plant, name, engine, 
     assert off(plant(name, engine).mass_matrix(q), ARMS[name].mass_matrix(q)) < 1e-11
 
 
+@pytest.mark.slow_but(
+    "random-rigid-joints-lagrange-3",
+    "random-rigid-joints-recursion-3",
+    "random-unloaded-shapes-lagrange-3",
+)
 @on_both_engines
 @on_all_arms
 def test_the_bias_is_that_of_christoffel_symbols_by_hand(plant, name, engine, seed):

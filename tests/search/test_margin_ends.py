@@ -92,6 +92,7 @@ def test_what_is_watched_next_is_where_the_loop_is_least_stable():
     assert rate(worst.error) > 0.9 * max(grid)
 
 
+@pytest.mark.slow
 def test_searches_for_limits_alone_run_nothing_for_the_objective(monkeypatch):
     problem = problem_of(*OBSERVED, "margins.gain_db>=20")
     runs, plain = [], points.simulate

@@ -130,6 +130,7 @@ def test_every_point_has_the_verdict_of_the_loop_made_anew():
                 np.testing.assert_allclose(found.metrics[key][k], value, rtol=1e-5, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_linear_metrics_are_those_of_full_verdicts():
     loop = close_loop(design_controller(ARM, DESIGN), ARM, TRUTH)
     full = metrics(evaluate(loop))

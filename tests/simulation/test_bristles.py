@@ -76,6 +76,7 @@ def test_a_run_agrees_with_scipy(bristled, expected, integrator):
     assert run.energy.imbalance < 1e-5
 
 
+@pytest.mark.slow
 def test_a_run_without_compiler_is_the_same(bristled, monkeypatch):
     times = np.array([0.3, 1.5])
     compiled = simulate(bristled, times=times, tolerance=TOLERANCE)

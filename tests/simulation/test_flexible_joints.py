@@ -99,7 +99,7 @@ def weight_of(arm, joints):
     return torque
 
 
-@pytest.mark.slow_but("bang-bang")
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("kind", ["quintic", "bang-bang"])
 def test_under_gravity_decoupled_rotors_follow_what_their_springs_ask_for(make, kind):

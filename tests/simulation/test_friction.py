@@ -59,7 +59,7 @@ def witness(friction, loop, times):
     return np.hstack(found)
 
 
-@pytest.mark.slow_but("bdf")
+@pytest.mark.slow
 @pytest.mark.parametrize("integrator", ["auto", "bdf"])
 def test_a_run_agrees_with_scipy(stiff_slider, integrator):
     loop, friction = stiff_slider

@@ -126,6 +126,7 @@ def test_the_rms_of_a_long_run_is_that_of_the_lyapunov_equation(make, way):
     assert np.mean(q**2) / P[0, 0] == pytest.approx(1, abs=4 * error)
 
 
+@pytest.mark.slow_but("1.01")
 @pytest.mark.parametrize("share", [0.99, 1.01])
 def test_growth_changes_sign_within_a_per_cent_of_the_delay_margin(make, share):
     own = [{"kind": "encoder", "delay": T}, {"kind": "difference", "time_constant": 0.02}]

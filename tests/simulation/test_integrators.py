@@ -74,7 +74,7 @@ def order(sizes, errors):
 FIXED = {"rk4": (4, [1e-3, 5e-4, 2.5e-4]), "midpoint": (2, [1e-3, 5e-4, 2.5e-4])}
 
 
-@pytest.mark.slow_but("midpoint")
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("name", FIXED)
 def test_a_fixed_step_converges_at_its_order(free_run, exact, name):

@@ -35,7 +35,7 @@ def run():
     return build
 
 
-@pytest.mark.slow_but("wu-haug-4")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_the_tip_lags_as_published_while_it_speeds_up(run, name):
     motion = run(name)

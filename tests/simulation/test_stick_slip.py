@@ -117,6 +117,7 @@ def test_smoothed_friction_tends_to_it(slider):
     assert off[2] < 1e-5
 
 
+@pytest.mark.slow
 def test_bristles_tend_to_it(slider):
     times = np.linspace(0.0, 1.0, 41)
     friction = {"coulomb": 0.6, "smoothing_velocity": 1e-6}

@@ -87,7 +87,7 @@ def test_torques_are_not_compared_with_motions(make):
         compare(make["rigid-link"](), [motion, torques])
 
 
-@pytest.mark.slow_but("esdirk")
+@pytest.mark.slow
 @pytest.mark.parametrize("integrator", ["explicit", "esdirk"])
 def test_a_bang_bang_motion_is_followed_by_an_exact_law(make, integrator):
     # decoupling on the truth's own plant follows any accelerations, if it sees them jump in time

@@ -180,6 +180,7 @@ def test_an_evaluation_that_failed_never_ranks(verdict):
     assert not failed.ranks
 
 
+@pytest.mark.slow
 def test_residuals_under_gravity_are_counted_from_the_sag(make):
     arm = make["two-link"]((0.0, -9.81, 0.0), EI=40.0)
     basis = {"kind": "modes", "order": 1}

@@ -139,6 +139,7 @@ def test_tracking(case):
     np.testing.assert_allclose(found["joint_error_max"], np.abs(joints).max(axis=1), rtol=1e-12)
 
 
+@pytest.mark.slow_but("three")
 def test_residual_and_settling(case):
     run, t = case.run, case.run.t.values
     error = np.sqrt(((run.tip.values - case.rest_tip[:, None]) ** 2).sum(axis=0))

@@ -205,6 +205,7 @@ def h_infinity_problem(G):
     return control.ss(G.A, inputs, outputs, [[0, 0, 0], [0, 0, 0.1], [0, 0.05, 0]])
 
 
+@pytest.mark.slow
 def test_a_result_of_hinfsyn_closes_the_loop_of_its_own_plant_and_is_judged_beside_a_design():
     plant = assemble_plant(load_model("single-link-hub"), BasisChoice(order=1))
     G = linearise(plant, np.array([0.5, 0.0])).to_control()["joint1", "tau_joint1"]
@@ -264,6 +265,7 @@ def test_controllers_and_designs_are_compared_side_by_side(gravity_hub):
     assert found.evaluations[2].residual == found.evaluations[0].residual
 
 
+@pytest.mark.slow
 def test_the_baseline_of_controllers_alone_has_half_the_first_frequency(gravity_hub):
     arm, design, _ = gravity_hub
     controller = wrap_controller(PID["continuous"], arm, design, measures=["joint1"], name="pid")
@@ -286,6 +288,7 @@ def test_two_controllers_of_one_name_are_refused(gravity_hub):
         compare(arm, [controller, controller])
 
 
+@pytest.mark.slow
 def test_a_law_that_may_have_a_model_of_its_own_has_no_stiffness_margin():
     arm = single_link()
     design = make_design([0.0], [0.5])
@@ -356,6 +359,7 @@ def test_a_change_of_the_arm_keeps_a_law_from_outside_as_it_is(gravity_hub):
         np.testing.assert_array_equal(np.array(ours), np.array(theirs))
 
 
+@pytest.mark.slow
 def test_without_a_compiler_the_same_run(gravity_hub, monkeypatch):
     arm, design, _ = gravity_hub
     controller = wrap_controller(PID["continuous"], arm, design, measures=["joint1"], name="pid")

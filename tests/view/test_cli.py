@@ -171,6 +171,7 @@ def test_an_interrupt_names_what_was_written_before(flexctl, monkeypatch, tmp_pa
     assert list(tmp_path.iterdir()) == [kept]
 
 
+@pytest.mark.slow
 def test_an_interrupted_process_says_so_in_one_line_and_ends_with_130():
     # a child of a background job inherits that interrupts are ignored, which a terminal's does not
     code = (

@@ -75,6 +75,7 @@ def first(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_a_run_is_repeated_from_its_json_alone(first, tmp_path, flexctl):
     answer = json.loads((first / "run.json").read_text())
     made = answer["provenance"]

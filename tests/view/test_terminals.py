@@ -112,6 +112,7 @@ def test_a_motion_in_degrees_is_a_warning(arm, flexctl, tmp_path):
 NOT_THERE = ["simulate", "no-such-arm", "no-such-design"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="redirections of a Unix shell")
 @pytest.mark.parametrize(
     ("words", "streams", "status"),
@@ -122,7 +123,6 @@ NOT_THERE = ["simulate", "no-such-arm", "no-such-design"]
         (["list"], ">/dev/full 2>/dev/full", 3),
     ],
 )
-@pytest.mark.slow_but("words1-*")
 def test_streams_that_are_closed_or_full_change_no_status(words, streams, status):
     command = shlex.join([sys.executable, "-m", "flexctl", *words])
     done = subprocess.run(f"{command} {streams}", shell=True, capture_output=True, check=False)

@@ -124,6 +124,7 @@ def test_nothing_better_is_said_plainly(flexctl):
     assert "Nothing clearly better than hub-pd was found within bounds and limits" in said.out
 
 
+@pytest.mark.slow
 def test_limits_that_cannot_be_kept_are_named(flexctl):
     words = ["--subject", "margins.phase_deg>=89", "--subject", "margins.delay_seconds>=0.2"]
     said = flexctl(*QUICK, "--free", "gains.Gv=5:7", *words, "--evaluations", "10", "--json")
@@ -261,6 +262,7 @@ def test_a_front_says_that_its_searches_ended_early():
     assert "used up all evaluations; more (--evaluations)" in library.explain(found)
 
 
+@pytest.mark.slow
 def test_metrics_of_a_trade_off_are_as_verdicts_have_them():
     key, other = "stability.spectral_abscissa", "stability.min_damping_ratio"  # more is better
     found = library.trade_off(

@@ -13,6 +13,7 @@ def test_only_composite_control_damps_the_links():
     assert rings["composite, LQR"] < 0.02 * rings["decoupling"]
 
 
+@pytest.mark.slow
 def test_the_figures_of_composite_control_are_drawn(tmp_path):
     control_figures.draw(tmp_path)
 

@@ -19,6 +19,7 @@ def scales_of(name):
     return plant, separate_time_scales(plant, pose_of(plant.arm), "rotor")
 
 
+@pytest.mark.slow_but("subudhi-morris", "rigid-links", "heavy-sliding")
 @pytest.mark.parametrize("name", [*ARMS, *HEAVY])
 def test_fast_time_is_time_over_mu(name):
     _, scales = scales_of(name)

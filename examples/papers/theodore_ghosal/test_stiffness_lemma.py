@@ -13,6 +13,7 @@ def test_the_lemma_tends_to_the_ratio_of_inertias():
     assert lemma.main() == pytest.approx((J + stays) / (I - stays) * I / J, rel=1e-9)
 
 
+@pytest.mark.slow_but("0.0-8.0")
 @pytest.mark.parametrize(("hub", "ratio"), [(0.0, 8.0), (0.1, 1.0)])
 def test_the_growth_that_the_lemma_does_not_see_depends_on_the_hub_alike(hub, ratio):
     # from 4 to 8 elements: as one over the inertia that is left, or hardly
