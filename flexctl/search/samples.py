@@ -50,6 +50,15 @@ class Variation:
     numbers: tuple[float, ...]
     scaled: bool = False
 
+    def __post_init__(self) -> None:
+        if self.scaled and self._of_order:
+            numbers = ", ".join(f"*{number:g}" for number in self.numbers)
+            raise InputError(f"{self.key}: expected orders, not factors, got {numbers}")
+
+    @property
+    def _of_order(self) -> bool:
+        return self.key.split(".")[-1] in BASES
+
     @property
     def sampled(self) -> bool:
         """Whether it has a value for each sample: drawn from a distribution, or of a table."""
@@ -77,7 +86,7 @@ class Variation:
         """
         a, b = self.numbers
         values = a + b * scipy.special.ndtri(u) if self.kind == "normal" else a + (b - a) * u
-        return np.round(values) if self.key.split(".")[-1] in BASES else values
+        return np.round(values) if self._of_order else values
 
 
 def read_variation(key: str, spec: Spec) -> Variation:

@@ -28,7 +28,7 @@ from flexctl.loop import (
     why_it_leaves,
     why_not_held,
 )
-from flexctl.model import BasisChoice, Design
+from flexctl.model import BasisChoice, Design, command_units
 from flexctl.plant import Plant, count_operations
 from flexctl.records import Summary
 from flexctl.robustness import StiffnessTolerance, judge_stiffness
@@ -354,7 +354,10 @@ def _judged(
         trajectory=run,
         no_rest=no_rest,
         failed=(why_it_leaves(loop, equilibrium) or None) if equilibrium else None,
-        further=_what_limits(loop, saturated) if saturated.any() and sound else (),
+        further=(
+            *(_what_limits(loop, saturated) if saturated.any() and sound else ()),
+            *_never_driven(loop, run),
+        ),
     )
 
 
@@ -522,6 +525,19 @@ def _seen_in(
     if equilibrium.exists:
         return replace(equilibrium, elsewhere=other.q[: loop.truth.m])
     return replace(describe_equilibrium(loop, other), falls=True)
+
+
+def _never_driven(loop: ClosedLoop, run: Trajectory) -> tuple[str, ...]:
+    """Note for joints whose torques are rounded to zero all the time of a run."""
+    idle = np.abs(run.tau).max(axis=1) == 0
+    step, units = loop.controller.design.loop.torque_resolution, command_units(loop.truth.arm)
+    if not step:
+        return ()
+    return tuple(
+        f"in the whole run what acts at {joint} is rounded to zero, as steps are {step:.3g} {unit}"
+        for joint, unit, none in zip(loop.truth.joints, units, idle, strict=True)
+        if none
+    )
 
 
 def _what_limits(loop: ClosedLoop, saturated: Array) -> tuple[str, ...]:

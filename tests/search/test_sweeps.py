@@ -30,6 +30,11 @@ TRUTH = BasisChoice(kind="elements", order=2)
 ARM, DESIGN = "single-link-hub", "hub-pd"
 
 
+def test_orders_of_a_discretisation_are_no_factors():
+    with pytest.raises(InputError, match=r"^elements: expected orders, not factors, got \*2, \*3$"):
+        read_variation("elements", "*2:*3")
+
+
 def test_a_grid_has_all_combinations_and_the_samples_change_fastest():
     points = make_points({"a": "0:1:3", "b": [1, 2], "c": "uniform(0, 2)"}, samples=4, seed=3)
     rows = [points.at(k) for k in range(len(points))]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from flexctl import evaluate
 from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_around
 from flexctl.simulation import Tolerance, simulate
@@ -117,3 +118,17 @@ def test_torques_in_steps_are_at_their_limit_at_what_it_is_rounded_to(step, sign
     largest = {0.0: 3.6, 0.7: 3.5, 1.0: 3.6, 2.4: 3.6 if sign > 0 else 2.4, 50.0: 0.0}[step]
     assert np.abs(run.tau).max() == pytest.approx(largest, rel=1e-12)
     assert run.saturated[0] == pytest.approx(0.1 if largest else 0.0, abs=2e-3)
+
+
+@pytest.mark.parametrize("step", [0.0, 1.0, 50.0])
+def test_a_joint_that_steps_leave_without_torque_is_named(step):
+    timing = {"sample_time": 2e-3, "duration": 0.1, "torque_resolution": step}
+    gains = {"Gp": 20.0, "Gv": 3.0}
+    design = make_design([0.0], [1.0], "joint-pd", gains=gains, loop=timing)
+
+    arm = rigid_link(torque=3.6)
+
+    judged = evaluate(close_around(design_controller(arm, design), plant_of(arm, "modes", 1)))
+
+    named = [note for note in judged.assumptions if "is rounded to zero, as steps are 50 N m" in note]
+    assert len(named) == (step == 50.0)
