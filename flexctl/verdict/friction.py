@@ -20,7 +20,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.optimize
@@ -55,12 +55,16 @@ class UnstableDampers:
     amplitude
         Of the vibration of frequency `frequency` [rad/s] that feels the damper `low`, [rad or m]:
         smaller ones grow up to it, larger ones decay down to it. None where `low` is not positive.
+    threshold
+        Amplitude [rad or m] of the vibration that feels the damper `high`: only larger ones grow. 0
+        where that is infinite, None where there is no `amplitude`.
     """
 
     low: float
     high: float
     frequency: float | None
     amplitude: float | None
+    threshold: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,13 +112,22 @@ class JointDamper:
     @property
     def amplitude(self) -> float:
         """Largest amplitude [rad or m] up to which vibrations grow; 0 where none does."""
-        return max((own.amplitude or 0.0 for own in self.unstable), default=0.0)
+        return (self._vibrates and self._vibrates.amplitude) or 0.0
+
+    @property
+    def threshold(self) -> float | None:
+        """Amplitude [rad or m] beyond which vibrations grow up to that; None where none does."""
+        return self._vibrates.threshold if self._vibrates else None
 
     @property
     def frequency(self) -> float | None:
         """Frequency [rad/s] of that vibration; None where there is none."""
+        return self._vibrates.frequency if self._vibrates else None
+
+    @property
+    def _vibrates(self) -> UnstableDampers | None:
         own = max(self.unstable, key=lambda one: one.amplitude or 0.0, default=None)
-        return own.frequency if own and own.amplitude else None
+        return own if own and own.amplitude else None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -255,8 +268,14 @@ def _judge(linear: LinearLoop, dry: _DryJoints, k: int | None, joint: int | None
             found = [*falling.unstable(least, most=0.0), *found]
     slide = set(dry.slide if k is None else dry.slide[k : k + 1])
     ranges = [
-        UnstableDampers(low=low, high=high, frequency=w, amplitude=_amplitude(force, low, w))
-        for low, high, w in found
+        UnstableDampers(
+            low=own.low,
+            high=own.high,
+            frequency=own.w_low,
+            amplitude=(amplitude := _amplitude(force, own.low, own.w_low)),
+            threshold=None if amplitude is None else _amplitude(force, own.high, own.w_high) or 0.0,
+        )
+        for own in found
     ]
     return JointDamper(
         joint=joint,
@@ -269,9 +288,18 @@ def _judge(linear: LinearLoop, dry: _DryJoints, k: int | None, joint: int | None
 
 def _amplitude(force: float, damper: float, frequency: float | None) -> float | None:
     """Amplitude 4 F/(pi w d) of a vibration that feels the damper d > 0."""
-    if damper <= 0 or not frequency:
+    if damper <= 0 or not frequency or np.isinf(damper):
         return None
     return 4 * force / (np.pi * frequency * damper)
+
+
+class _Range(NamedTuple):
+    """Dampers with which a loop is unstable, and the frequencies [rad/s] at their ends."""
+
+    low: float
+    high: float
+    w_low: float | None
+    w_high: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,26 +329,21 @@ class _Damped:
         D[self.rows, self.rows] += delta * self.size
         return self.loop.with_plant(replace(plant, D=D))
 
-    def unstable(
-        self, least: float, *, most: float = np.inf
-    ) -> list[tuple[float, float, float | None]]:
-        """Ranges of dampers from `least` to `most` with an unstable loop.
-
-        Frequencies are those at the low ends.
-        """
+    def unstable(self, least: float, *, most: float = np.inf) -> list[_Range]:
+        """Ranges of dampers from `least` to `most` with an unstable loop."""
         crossings = self._sampled(least) if self.loop.sampled else self._continuous(least)
         inside = [(damper, w) for damper, w in crossings if damper < most]
         ends = [(least, None), *inside, (most, None)]
-        ranges: list[tuple[float, float, float | None]] = []
-        for (low, w), (high, _) in itertools.pairwise(ends):
+        ranges: list[_Range] = []
+        for (low, w_low), (high, w_high) in itertools.pairwise(ends):
             if high - low <= 1e-9 * max(abs(low), self.scale):
                 continue
             if self.abscissa(self._between(low, high)) <= 0:
                 continue
-            if ranges and ranges[-1][1] == low:  # unstable on both sides
-                ranges[-1] = (ranges[-1][0], high, ranges[-1][2])
+            if ranges and ranges[-1].high == low:  # unstable on both sides
+                ranges[-1] = ranges[-1]._replace(high=high, w_high=w_high)
             else:
-                ranges.append((low, high, w))
+                ranges.append(_Range(low, high, w_low, w_high))
         return ranges
 
     def _between(self, low: float, high: float) -> float:

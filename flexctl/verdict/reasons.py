@@ -156,7 +156,8 @@ def _friction(f: FrictionVerdict, settle_within: float) -> list[Reason]:
     vibrating = max(f.dampers, key=lambda own: own.amplitude)
     if vibrating.amplitude:
         facts = {"joint": vibrating.joint, "sliding": vibrating.sliding}
-        facts |= {"amplitude": vibrating.amplitude, "frequency": vibrating.frequency}
+        facts |= {"amplitude": vibrating.amplitude, "threshold": vibrating.threshold}
+        facts["frequency"] = vibrating.frequency
         reasons.append(Reason(code="friction-vibrates", facts=facts))
     kinds = {
         "friction-stuck": [own.joint for own in f.dampers if own.stuck is False],

@@ -14,7 +14,7 @@ from flexctl.model import Friction
 from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict.evaluation import evaluate
-from flexctl.verdict.friction import _Damped, judge_friction, steepest_fall
+from flexctl.verdict.friction import _Damped, _DryJoints, _judge, judge_friction, steepest_fall
 from flexctl.verdict.named_metrics import metrics
 from flexctl.verdict.reasons import find_reasons
 from flexctl.view.explain import explain
@@ -115,19 +115,47 @@ def test_a_sampled_loop_is_judged_with_its_one_sample_map(judged):
     assert loop.controller.sample_time == T
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_crossings_are_those_of_a_scan(make, seed):
-    # springs and masses with feedback from elsewhere: often unstable for some dampers only
-    rng = np.random.default_rng(seed)
-    n = 3
-    X = rng.normal(size=(n, n))
-    M, K = np.eye(n) + X @ X.T / 5, 40 * (X.T @ X) + 20 * np.eye(n)
-    linear = make["linear"](
-        M, 0.3 * np.eye(n), K, rng.normal(size=(1, n)) * 12, rng.normal(size=(1, n)) * 1.5
+@pytest.fixture(scope="module")
+def pushed(make):
+    """pushed(seed): springs and masses with feedback from elsewhere, often unstable."""
+
+    def push(seed, n=3):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, n))
+        M, K = np.eye(n) + X @ X.T / 5, 40 * (X.T @ X) + 20 * np.eye(n)
+        gains = rng.normal(size=(1, n)) * 12, rng.normal(size=(1, n)) * 1.5
+        return make["linear"](M, 0.3 * np.eye(n), K, *gains)
+
+    return push
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_larger_vibrations_than_a_threshold_grow_where_a_range_of_dampers_ends(pushed, seed):
+    dry = _DryJoints(
+        rows=(1,),
+        fall=np.zeros(1),
+        coulomb=np.array([0.6]),
+        breakaway=np.array([0.6]),
+        slide=(False,),
     )
+    linear = pushed(seed)
+    for own in _judge(linear, dry, 0, 0).unstable:
+        if not np.isfinite(own.high):
+            assert own.threshold == (None if own.amplitude is None else 0.0)
+        elif own.amplitude:
+            damped = _Damped(loop=linear, rows=(1,), size=np.ones(1))
+            w = max(damped._with(own.high).poles, key=lambda pole: pole.real).imag
+            assert own.threshold == pytest.approx(4 * 0.6 / (np.pi * abs(w) * own.high))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_crossings_are_those_of_a_scan(pushed, seed):
+    linear = pushed(seed)
+    M, K, n = linear.plant.M, linear.plant.K, len(linear.plant.M)
     damped = _Damped(loop=linear, rows=(1,), size=np.ones(1))
     found = damped.unstable(-1.0)
-    for d in np.concatenate([np.linspace(-1.0, 1.0, 60), np.geomspace(1.0, 1e4, 200)]):
+
+    def poles(d):
         D = linear.plant.D + np.diag([0.0, d, 0.0])
         A = np.block(
             [
@@ -138,10 +166,17 @@ def test_crossings_are_those_of_a_scan(make, seed):
                 ],
             ]
         )
-        rate = np.linalg.eigvals(A).real.max()
-        near = min((abs(d - end) for low, high, _ in found for end in (low, high)), default=1.0)
+        return np.linalg.eigvals(A)
+
+    for low, high, w_low, w_high in found:
+        for end, w in ((low, w_low), (high, w_high)):
+            if w is not None:
+                assert np.abs(poles(end) - 1j * w).min() < 1e-6 * w
+    for d in np.concatenate([np.linspace(-1.0, 1.0, 60), np.geomspace(1.0, 1e4, 200)]):
+        rate = poles(d).real.max()
+        near = min((abs(d - end) for low, high, *_ in found for end in (low, high)), default=1.0)
         if near > 1e-6 * (1 + abs(d)):
-            assert (rate > 0) == any(low < d < high for low, high, _ in found), d
+            assert (rate > 0) == any(low < d < high for low, high, *_ in found), d
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +205,7 @@ def test_a_stuck_joint_is_the_arm_without_its_coordinate(noncollocated):
 @pytest.mark.slow
 def test_vibrations_below_the_stated_amplitude_grow_and_larger_ones_decay(noncollocated):
     linear, A = noncollocated
-    (low, high, w), *_ = _Damped(loop=linear, rows=(0,), size=np.ones(1)).unstable(0.0)
+    (low, high, w, _), *_ = _Damped(loop=linear, rows=(0,), size=np.ones(1)).unstable(0.0)
     assert low > 0
     assert high == np.inf
     own = A.copy()

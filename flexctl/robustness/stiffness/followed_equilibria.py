@@ -11,7 +11,7 @@ steps is not proven.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 
@@ -42,14 +42,20 @@ from flexctl.robustness.stiffness.record import Interval, ModeRate, StabilityLim
 
 FARTHEST = 100.0  # largest error of the continuation
 LEAST = -0.999  # lowest relative error of a stiffness in the continuation
-_FIRST = 1e-2  # first step of the error
-_LONGEST = 0.5  # longest step, in units of 1 + |error|
+_FIRST = 1e-2  # first step, as those below of the logarithm of what is left
+_LONGEST = 0.7  # longest step
+_FARTHER = 1.4  # longest step where hardly any eigenvalue moves
+_HARDLY = 0.02  # change of a step, relative to the largest allowed, that is hardly any
 _LOCATED = 1e-7  # accuracy of an end, relative to the error or to 0.01
+_ALIKE = 1e-6  # relative difference of ends that count as one, where a fold is next to them
 _INWARD = 0.02  # of the bracket's width, by which the secant's point is moved inwards
 _TURNED = 0.15  # largest relative change of an eigenvalue in a step
+_DEEP = 0.4  # of its damping, where that is more
+_STRAIGHT = 5.0  # times as far may eigenvalues move whose paths are straight
+_BENT = 0.25  # largest departure of a path from its chord, relative to the damping
 _AIM = 0.8  # change aimed at in the next step, relative to the largest allowed
 _ENDED = 2.0  # change attributed to a step in which the equilibrium ends
-_SHORTER, _LONGER = 0.1, 2.5  # bounds of the ratio of successive steps
+_SHORTER, _LONGER, _FASTER = 0.1, 2.5, 10.0  # bounds of the ratio of steps; where hardly any moves
 _SLOW = 1e-2  # of the median size of eigenvalues: slower ones may change as much as these
 _DAMPED = 0.02  # largest change of a damping ratio in a step
 _NEGLIGIBLE = 1e-5  # error: where an undamped mode grows below it, the margin is 0
@@ -123,10 +129,23 @@ class Followed:
 
     @property
     def depth(self) -> Array:
-        """Damping of `compared` (N,) [-]: -Re lambda/|lambda|, or 1 - |z| of one sample."""
-        if self.period is not None:
-            return 1 - np.abs(self.compared)
-        return -self.compared.real / np.maximum(np.abs(self.compared), np.finfo(float).tiny)
+        """Damping of `compared` (N,) [-]: -Re lambda/|lambda|, or 1 - |z| relative to `size`."""
+        lies = -self.compared.real if self.period is None else 1 - np.abs(self.compared)
+        return lies / self.size
+
+    @property
+    def size(self) -> Array:
+        """Size of `compared` (N,) to which its changes are related.
+
+        That of lambda; min(1, |log z|) of one sample, |lambda| T where that is slow.
+        """
+        tiny = np.finfo(float).tiny
+        if self.period is None:
+            return np.maximum(np.abs(self.compared), tiny)
+        if self.of is not None:
+            return np.ones(len(self.compared))
+        z = np.where(np.abs(self.compared) > VANISHED, self.compared, VANISHED)
+        return np.clip(np.abs(np.log(z)), tiny, 1.0)
 
     @property
     def growth(self) -> float:
@@ -137,6 +156,30 @@ class Followed:
         """Name of the motion with the largest participation in an eigenvalue [1/s]."""
         period = self.period
         return names.name(self.matrix, value if period is None else complex(np.exp(value * period)))
+
+
+@dataclass(frozen=True)
+class _Path:
+    """Where eigenvalues come from: the last step, and theirs (N,) before it in today's order."""
+
+    step: float
+    values: ComplexArray
+
+
+@dataclass(frozen=True)
+class _Change:
+    """Change in a step, relative to its limit: `size` grows with this `power` of the step.
+
+    `order` (N,) are the eigenvalues after it in the order of those before.
+    """
+
+    size: float
+    power: int = 1
+    order: Array = field(default_factory=lambda: np.zeros(0, dtype=int))
+
+    def ratio(self, longest: float) -> float:
+        """Ratio of the next step to this one."""
+        return max(_SHORTER, min((_AIM / max(self.size, 1e-12)) ** (1 / self.power), longest))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +196,7 @@ class ErrorFamily:
     loop_with: Callable[[float], ClosedLoop]
     lowest: float = LEAST
     highest: float = FARTHEST
+    vanishing: float = -np.inf
     adjusted: Callable[[LinearLoop, float], LinearLoop] | None = None
 
     @cached_property
@@ -178,7 +222,8 @@ class ErrorFamily:
         loop = self.loop_with(error)
         q, z, slopes = near.rest.q, near.rest.z, near.slopes
         if before is not None and before.error != near.error:
-            ahead = (error - near.error) / (near.error - before.error)
+            there, now, then = map(self._sagging, (error, near.error, before.error))
+            ahead = (there - now) / (now - then)
             q, z = q + ahead * (q - before.rest.q), z + ahead * (z - before.rest.z)
             if slopes is not None and before.slopes is not None:
                 slopes = slopes + ahead * (slopes - before.slopes)
@@ -192,6 +237,21 @@ class ErrorFamily:
             return self._followed(loop, error, rest)
         except ComputationError:  # the mass matrix is no longer positive definite
             return None
+
+    def _sagging(self, error: float) -> float:
+        """Variable in which equilibria are nearly straight: links sag as 1/stiffness."""
+        return error if np.isinf(self.vanishing) else 1 / (1 - error / self.vanishing)
+
+    def _place(self, error: float) -> float:
+        """Variable of the steps: the logarithm of the stiffness that is left, or of 1 + |error|."""
+        if np.isinf(self.vanishing):
+            return float(np.copysign(np.log1p(abs(error)), error))
+        return float(np.log1p(-error / self.vanishing))
+
+    def _error(self, place: float) -> float:
+        if np.isinf(self.vanishing):
+            return float(np.copysign(np.expm1(abs(place)), place))
+        return float(-self.vanishing * np.expm1(place))
 
     def _followed(self, loop: ClosedLoop, error: float, rest: Equilibrium) -> Followed:
         """Linearise the loop under an error at its equilibrium."""
@@ -264,24 +324,31 @@ class ErrorFamily:
     def end(self, sign: int, within: float = np.inf) -> StabilityLimit | None:
         """Follow the loop over errors of this sign up to its stability limit; None without one.
 
-        Only limits of a size up to `within` are looked for.
+        Only limits of a size below `within` are looked for, by more than it is known.
         """
+        within *= 1 - _ALIKE
         limit = min(self.highest, within) if sign > 0 else max(self.lowest, -within)
-        before, here, step = None, self.start, _FIRST
+        last, place, step = self._place(limit), 0.0, _FIRST
+        before, path, here, refused = None, None, self.start, False
         while here.error != limit:
-            ahead = here.error + sign * step
-            ahead = min(ahead, limit) if sign > 0 else max(ahead, limit)
-            there = self.at(ahead, here, before)
-            change = _ENDED if there is None else _change(here, there)
-            least, tried = _resolution(here.error), min(step, abs(ahead - here.error))
-            step = tried * max(_AIM / max(change, _AIM / _LONGER), _SHORTER)
-            if there is not None and change <= 1:
+            ends = abs(last - place) <= step
+            ahead = last if ends else place + sign * step
+            there = self.at(limit if ends else self._error(ahead), here, before)
+            change = _Change(_ENDED) if there is None else _change(here, there, path, ahead - place)
+            tried = abs(ahead - place)
+            still = change.size < _HARDLY
+            step = tried * change.ratio(_FASTER if still else 1.0 if refused else _LONGER)
+            refused = there is None or change.size > 1
+            least = abs(self._place(here.error + sign * _resolution(here.error)) - place)
+            if there is None or refused:
+                if tried <= least:
+                    return self._lost(here, there)
+            else:
                 if self._lost_at(there):
                     return self._located(before, here, there)
-                before, here = here, there
-                step = min(step, _LONGEST * (1 + abs(here.error)))
-            elif tried <= least:
-                return self._lost(here, there)
+                path = _Path(ahead - place, here.compared[np.argsort(change.order)])
+                before, here, place = here, there, ahead
+                step = min(step, _FARTHER if still else _LONGEST)
             step = max(step, least)
         return None
 
@@ -350,21 +417,35 @@ def _between(here: Followed, there: Followed, allowed: float) -> float:
     return middle + away
 
 
-def _change(here: Followed, there: Followed) -> float:
-    """Largest change of an eigenvalue or a damping ratio in a step, relative to its limit.
+def _change(here: Followed, there: Followed, path: _Path | None, step: float) -> _Change:
+    """Largest change of an eigenvalue in a step, relative to its limit.
 
-    Up to 1 no eigenvalue can cross the axis and return unseen.
+    Up to 1 no eigenvalue is expected to cross the axis and return unseen. Limited is how far an
+    eigenvalue and its damping move or, of a path that goes straight on, four times as far: then how
+    far the parabola through the last three errors departs from its chord, which lies between stable
+    points as the half-plane and the disc are convex.
     """
-    gap = np.abs(here.compared[:, None] - there.compared)
-    rows, columns = scipy.optimize.linear_sum_assignment(gap)
-    first, last = here.compared[rows], there.compared[columns]
-    size = np.maximum(np.abs(first), np.abs(last)) if here.period is None else np.ones(len(first))
-    size = np.maximum(size, np.finfo(float).tiny)
+    first, ahead = here.compared, 0.0
+    predicted = first
+    if path is not None:
+        ahead = step / path.step
+        predicted = first + ahead * (first - path.values)
+    gap = np.abs(predicted[:, None] - there.compared)
+    order = scipy.optimize.linear_sum_assignment(gap)[1]
+    last, depth, after = there.compared[order], here.depth, there.depth[order]
+    size = np.maximum(here.size, there.size[order])
     slow = _SLOW * np.median(size)
-    turned = np.abs(last - first) / (_TURNED * np.maximum(size, slow))
-    depth = here.depth[rows]
-    less = np.abs(there.depth[columns] - depth) / np.maximum(_DAMPED, 0.5 * np.abs(depth))
-    return float(np.maximum(turned, np.where(size < slow, 0.0, less)).max(initial=0.0))
+    turned = np.abs(last - first) / (np.maximum(_TURNED, _DEEP * depth) * np.maximum(size, slow))
+    less = np.abs(after - depth) / np.maximum(_DAMPED, 0.5 * np.abs(depth))
+    moved = np.maximum(turned, np.where(size < slow, 0.0, less))
+    bent = np.full(len(moved), np.inf)
+    if path is not None:
+        room = np.where(after > 0, np.minimum(depth, after), depth)
+        departs = np.abs(last - predicted) * ahead / (4 * (1 + ahead))
+        bent = departs / (_BENT * np.maximum(room, _DAMPED) * np.maximum(size, slow))
+    change = np.maximum(moved / _STRAIGHT, np.minimum(moved, bent))
+    most = int(change.argmax())
+    return _Change(float(change[most]), 2 if change[most] == bent[most] else 1, order)
 
 
 def _reach(family: ErrorFamily, here: Followed, error: float) -> Followed | None:
@@ -393,11 +474,13 @@ def stiffness_family(
     """
     ends = LEAST / direction[direction != 0]
     farthest = FARTHEST / float(np.abs(direction).max())
+    lowest = float(max(ends[ends < 0], default=-farthest))
     return ErrorFamily(
         closed=closed,
         joints=joints,
         second_loop_weight=second_loop_weight,
         loop_with=lambda t: closed.at({STIFFNESS_ERROR: t * direction}),
-        lowest=float(max(ends[ends < 0], default=-farthest)),
+        lowest=lowest,
         highest=float(min(ends[ends > 0], default=farthest)),
+        vanishing=lowest / -LEAST,
     )

@@ -45,10 +45,11 @@ def balance_loop(loop: Interconnection) -> Interconnection:
     return replace(loop, A=A, B1=into[:, :q], B=into[:, q:], C1=out[:r], C=out[r:])
 
 
-def require_no_fixed_mode(loop: Interconnection, asked_by: str) -> None:
+def require_no_fixed_mode(loop: Interconnection, asked_by: str, decay: float | None = None) -> None:
     """Refuse a plant with a mode that is not stable and that u does not move or y does not show.
 
-    By the Popov-Belevitch-Hautus test at every eigenvalue that is not stable, inputs and outputs in
+    With a wanted `decay` [1/s], of a sampled plant that in one sample, also modes that decay more
+    slowly. By the Popov-Belevitch-Hautus test at every eigenvalue that is not stable, inputs and outputs in
     units in which they are as large as A.
 
     Raises
@@ -58,7 +59,16 @@ def require_no_fixed_mode(loop: Interconnection, asked_by: str) -> None:
     """
     A, size = loop.A, float(np.linalg.norm(loop.A))
     B, C = _scaled(loop.B, size), _scaled(loop.C.T, size).T
-    for value in _not_stable(A, loop.sampled):
+    values = [(value, "is not stable and") for value in _not_stable(A, loop.sampled)]
+    if decay:
+        # what decays more slowly is not stable where A is shifted or scaled by the decay
+        shift = decay * (1 - _CLEARLY)
+        if loop.sampled:
+            slow = _not_stable(A * np.exp(shift), sampled=True) * np.exp(-shift)
+        else:
+            slow = _not_stable(A + shift * np.eye(len(A)), sampled=False) - shift
+        values += [(value, "decays more slowly than wanted and is") for value in slow]
+    for value, what in values:
         shifted = A - value * np.eye(len(A))
         for pencil, word in (
             (np.hstack([shifted, B]), "uncontrollable"),
@@ -66,7 +76,7 @@ def require_no_fixed_mode(loop: Interconnection, asked_by: str) -> None:
         ):
             if scipy.linalg.svdvals(pencil)[-1] <= _SMALLEST * size:
                 raise DesignError(
-                    f"{asked_by}: the eigenvalue {_shown(value)} is not stable and {word}: "
+                    f"{asked_by}: the eigenvalue {_shown(value)} {what} {word}: "
                     "no feedback from y to u moves it"
                 )
 

@@ -10,6 +10,8 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.errors import InputError
 
+_SINGULAR = 1e-12  # of the terms of I - D K: below it round-off decides
+
 
 @dataclass(frozen=True, kw_only=True)
 class System:
@@ -109,13 +111,21 @@ class Interconnection:
         """Return the gain from what w and the states add to y: K (I - D K)^-1."""
         if self._through is None:
             return K
-        return np.linalg.solve((np.eye(len(self._through)) - self._through @ K).T, K.T).T
+        return K @ _inverse(np.eye(len(self._through)) - self._through @ K)
+
+    def is_posed(self, K: Array) -> bool:
+        """Whether I - D K has an inverse, beyond doubt by round-off."""
+        if self._through is None:
+            return True
+        DK = self._through @ K
+        least = np.linalg.svd(np.eye(len(DK)) - DK, compute_uv=False).min()
+        return bool(least > _SINGULAR * (1 + np.abs(DK).max()))
 
     def behind(self, effective: Array) -> Array:
         """Return the gain K whose effective gain, see there, is the given one."""
         if self._through is None:
             return effective
-        return np.linalg.solve(np.eye(len(effective)) + effective @ self._through, effective)
+        return _inverse(np.eye(len(effective)) + effective @ self._through) @ effective
 
     def closed(self, K: Array) -> System:
         """Close the loop by the gain K."""
@@ -134,9 +144,17 @@ class Interconnection:
             return found
         before = np.eye(len(K)) - K @ self._through
         after = np.eye(len(self._through)) - self._through @ K
-        return np.linalg.solve(before, np.eye(len(K))).T @ found @ np.linalg.inv(after).T
+        return _inverse(before).T @ found @ _inverse(after).T
 
     def require_shape(self, K: Array, name: str) -> None:
         """Refuse a gain that does not fit."""
         if K.shape != self.shape:
             raise InputError(f"{name}: expected a matrix of shape {self.shape}, got {K.shape}")
+
+
+def _inverse(A: Array) -> Array:
+    """Inverse of a matrix (n, n); of a singular one that of a neighbour, which is as huge."""
+    try:
+        return np.linalg.inv(A)
+    except np.linalg.LinAlgError:
+        return np.linalg.inv(A + np.finfo(float).eps * np.eye(len(A)))

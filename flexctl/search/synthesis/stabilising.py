@@ -168,8 +168,8 @@ def stabilise(
     InputError
         Where shapes do not fit.
     DesignError
-        Where a mode that is not stable is uncontrollable or unobservable, or no start led to a
-        stable loop: which is no proof that there is none, unless the mode is named, or all
+        Where a mode that is not stable, or decays more slowly than wanted, is uncontrollable or
+        unobservable, or no start led to a stable loop: which is no proof that there is none, unless the mode is named, or all
         static gains of a plant with one u and one y were told apart.
 
     Examples
@@ -185,7 +185,7 @@ def stabilise(
     wanted = None if decay is None else checks.not_negative("decay", decay)
     plant = _checked(A, B, C, order, sample_time)
     with np.errstate(all="ignore"):  # what overflows is no stable loop
-        require_no_fixed_mode(plant, "stabilise")
+        require_no_fixed_mode(plant, "stabilise", (wanted or 0.0) * (sample_time or 1.0))
         structure = ControllerStructure.full(plant.B.shape[1], len(plant.C), plant.order)
         require_movable(plant, structure, variable_sizes(plant, structure), "stabilise")
         if plant.shape == (1, 1):

@@ -204,7 +204,7 @@ def synthesise(
     first = _start_of(start, own, generalised.dt)
     with np.errstate(all="ignore"):  # what overflows is no stable loop
         loop = balance_loop(own)
-        require_no_fixed_mode(loop, "synthesise")
+        require_no_fixed_mode(loop, "synthesise", (wanted or 0.0) * (generalised.period or 1.0))
         require_movable(loop, chosen, variable_sizes(loop, chosen), "synthesise")
         effective = chosen.free and loop.D.any()
         if effective:  # K (I - D K)^-1 is sought: any is possible, and the feedthrough is gone
@@ -292,7 +292,13 @@ def _record(
 ) -> Synthesis:
     """Gather what is known of the answer."""
     order = task.loop.order
-    system = plant.interconnection(order).closed(K)
+    own = plant.interconnection(order)
+    if not own.is_posed(K):
+        raise DesignError(
+            "synthesise: the controllers that were found make I - D22 K singular within round-off; "
+            "set bounds, or count u among the outputs z"
+        )
+    system = own.closed(K)
     if task.kind == "h2" and not system.sampled:  # but for round-off there is no feedthrough
         system = replace(system, D=np.zeros_like(system.D))
     eigenvalues = np.linalg.eigvals(system.A).astype(complex)

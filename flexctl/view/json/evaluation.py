@@ -122,7 +122,7 @@ def _friction(f: FrictionVerdict) -> dict[str, Any]:
         "dampers": [
             {
                 "joint": None if own.joint is None else f"joint{own.joint + 1}",
-                **attributes(own, "least stable amplitude frequency slides stuck"),
+                **attributes(own, "least stable amplitude threshold frequency slides stuck"),
                 "unstable": [[range_.low, range_.high] for range_ in own.unstable],
             }
             for own in f.dampers

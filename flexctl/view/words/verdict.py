@@ -215,8 +215,8 @@ def _best_without_rest(best: Evaluation) -> str:
 
 
 def _but(e: Evaluation) -> str:
-    """Say in the same sentence where a design rests off its reference and reaches torque limits."""
-    said = [*off_reference(e), *_at_limits(e), *_beyond_limits(e)]
+    """Say in the same sentence where it rests off its reference, and what limits its run."""
+    said = [*off_reference(e), *_undriven(e), *_at_limits(e), *_beyond_limits(e)]
     return f", but {listed(said)}" if said else ""
 
 
@@ -232,6 +232,15 @@ def off_reference(e: Evaluation) -> list[str]:
     held = e.friction is not None and e.friction.sticking_offset is not None
     rests = "would come to rest without dry friction" if held else "comes to rest"
     return [f"its tip {rests} {length(rest.tip_offset)} from its reference ({listed(sizes)})"]
+
+
+def _undriven(e: Evaluation) -> list[str]:
+    """Say which joints have errors and no torque at all, as where steps round it to zero."""
+    if e.effort is None or e.tracking is None:
+        return []
+    errors, peaks = e.tracking.joint_error_max, e.effort.peak
+    idle = [f"joint{k + 1}" for k in np.flatnonzero((peaks == 0) & (errors > _BEYOND))]
+    return [f"nothing drives {listed(idle)} in its run"] if idle else []
 
 
 def _at_limits(e: Evaluation) -> list[str]:
@@ -367,14 +376,15 @@ def _not_computed(facts: Mapping[str, Any]) -> str:
 
 
 def _vibrates(facts: Mapping[str, Any]) -> str:
-    """Say up to which amplitude friction lets vibrations grow."""
-    size = f"{facts['amplitude']:.3g} rad or m"
-    if facts["sliding"] is not None:
-        size = length(facts["amplitude"]) if facts["sliding"] else angle(facts["amplitude"])
+    """Say from which to which amplitude friction lets vibrations grow."""
+    sizes = {True: length, False: angle, None: "{:.3g} rad or m".format}
+    size = sizes[facts["sliding"]]
+    least = facts["threshold"]
+    which = f"vibrations larger than about {size(least)}" if least else "small vibrations"
     where = "its joints" if facts["joint"] is None else f"joint{facts['joint'] + 1}"
     return (
-        f"friction of {where} lets small vibrations grow to an amplitude of about {size} at "
-        f"{facts['frequency']:.3g} rad/s (describing function)"
+        f"friction of {where} lets {which} grow to an amplitude of about "
+        f"{size(facts['amplitude'])} at {facts['frequency']:.3g} rad/s (describing function)"
     )
 
 

@@ -94,6 +94,16 @@ def test_a_mode_that_no_feedback_moves_is_named():
         flexctl.stabilise([[2.0, 0.0], [0.0, -1.0]], np.eye(2), [[0.0, 1.0]])
 
 
+@pytest.mark.parametrize("sample_time", [None, 0.5])
+def test_a_mode_that_stays_slower_than_the_wanted_decay_is_named(sample_time):
+    slow = -0.1 if sample_time is None else np.exp(-0.1 * sample_time)
+    loop = np.diag([slow, 1.5]), [[0], [1]], [[1, 1]]
+    with pytest.raises(DesignError, match="decays more slowly than wanted and is uncontrollable"):
+        flexctl.stabilise(*loop, sample_time=sample_time, decay=0.11)
+    found = flexctl.stabilise(*loop, sample_time=sample_time, decay=0.1)
+    assert found.spectral_abscissa == pytest.approx(-0.1)
+
+
 TWO_MASSES = np.array([[0, 0, 1, 0], [0, 0, 0, 1], [-1, 1, 0, 0], [1, -1, 0, 0]], float)
 
 

@@ -553,11 +553,28 @@ def test_a_sampled_plant_and_a_controller_of_full_order_reach_a_decay():
 
 
 def test_a_decay_that_no_loop_has_is_not_claimed():
+    # the eigenvalues of a damped mass of which only the position is fed back have the sum -1
+    plant = control.ss([[0, 1], [0, -1.0]], [[0, 0], [1, 1]], [[1, 0], [1, 0]], 0)
+    with pytest.raises(DesignError, match="no loop with decay=5 found, the best has a spectral"):
+        flexctl.synthesise(plant, 0, "hinf", nmeas=1, ncon=1, decay=5.0)
+    with pytest.raises(DesignError, match="no loop with decay=5 found, the best has a spectral"):
+        flexctl.synthesise(plant, 0, "abscissa", nmeas=1, ncon=1, decay=5.0)
+
+
+def test_a_mode_that_no_feedback_makes_faster_is_named():
     plant = control.ss(np.diag([1.0, -1.0]), [[1, 1], [1, 0]], np.vstack([np.eye(2)] * 2), 0)
-    with pytest.raises(DesignError, match="no loop with decay=5 found, the best has a spectral"):
+    with pytest.raises(DesignError, match="eigenvalue -1 decays more slowly than wanted and is unc"):
         flexctl.synthesise(plant, 0, "hinf", nmeas=2, ncon=1, decay=5.0)
-    with pytest.raises(DesignError, match="no loop with decay=5 found, the best has a spectral"):
-        flexctl.synthesise(plant, 0, "abscissa", nmeas=2, ncon=1, decay=5.0)
+    found = flexctl.synthesise(plant, 0, "hinf", nmeas=2, ncon=1, decay=0.9)
+    assert found.spectral_abscissa <= -0.9
+
+
+@pytest.mark.parametrize("through", [1e6, 1.0, -0.3])
+def test_a_gain_that_nearly_short_circuits_the_feedthrough_is_no_answer(through):
+    # nothing limits u: the least norm has an infinite gain from w to u, at K = 1/D22
+    plant = control.ss([[1.0]], [[1.0, 1.0]], [[1.0], [1.0]], [[0, 0], [0, through]])
+    with pytest.raises(DesignError, match="I - D22 K singular within round-off; set bounds"):
+        flexctl.synthesise(plant, 0, norm="hinf", nmeas=1, ncon=1)
 
 
 EYE = control.ss(np.diag([1.0, -1.0]), np.eye(2), np.eye(2), 0)

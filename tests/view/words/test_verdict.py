@@ -332,6 +332,16 @@ def test_a_design_at_its_torque_limits_says_how_long_in_the_same_sentence():
     assert words.index("0.283") < words.index("Second")
 
 
+def test_joints_that_nothing_drives_in_a_run_are_named():
+    alpha, beta = evaluation("alpha"), evaluation("beta", 1.37)
+    idle = replace(alpha, effort=replace(alpha.effort, peak=alpha.effort.peak * [0.0, 1.0, 1.0]))
+
+    assert ", but nothing drives joint1 in its run" in read([idle])[0]
+    assert "nothing drives" not in read([alpha])[0]
+    still = replace(idle, tracking=replace(idle.tracking, joint_error_max=np.zeros(3)))
+    assert "nothing drives" not in read([still, beta])[0]
+
+
 def test_what_fails_says_why():
     why = "the actuators cannot hold the arm at rest: joint1 needs 21.6 N m, its limit is 20 N m"
     assert f"beta failed: {why}." in verdict([], [evaluation("beta", failed=why)])

@@ -8,8 +8,9 @@ import pytest
 
 from flexctl.robustness.stiffness.path_growth import PathGrowth
 from flexctl.verdict.margins import StabilityMargins
+from flexctl.verdict.reasons import Reason
 from flexctl.view.to_json import to_json
-from flexctl.view.words.verdict import warnings_of
+from flexctl.view.words.verdict import reason_words, warnings_of
 from tests.verdict_record import SETTLED, THIN, changed, evaluation, of, read, stiffness, verdict
 
 
@@ -257,3 +258,15 @@ def test_a_metric_that_was_not_computed_is_called_by_its_name_in_words(metric, w
 def test_next_to_nothing_is_no_tolerated_overestimate(tolerated, words):
     (said,) = warnings_of(evaluation("alpha", stiffness=stiffness(tolerated, 0.3)))
     assert said == f"{words} stiffness overestimate is tolerated at the final pose"
+
+
+@pytest.mark.parametrize(
+    ("threshold", "said"),
+    [(0.0, "lets small vibrations grow to"), (2e-5, "lets vibrations larger than about 0.02 mrad")],
+)
+def test_vibrations_that_friction_lets_grow_have_their_least_and_largest_size(threshold, said):
+    facts = {"joint": 0, "sliding": False, "amplitude": 1e-3, "frequency": 20.0}
+    words = reason_words(Reason(code="friction-vibrates", facts=facts | {"threshold": threshold}))
+
+    assert f"friction of joint1 {said}" in words
+    assert "grow to an amplitude of about 1 mrad at 20 rad/s" in words
