@@ -169,7 +169,7 @@ def compare(
     say(f"judging {', '.join(design.name for design in entries)}")
     judged = [ready.get(id(design), design) for design in entries]
     loops = [_close(arm, one, design_basis, truth) for one in judged]  # compiled once for all
-    evaluations = in_parallel([partial(_judge, one, ladder) for one in loops])
+    evaluations = _judge_all(loops, ladder)
     ranked = sorted((e for e in evaluations if e.ranks), key=lambda e: e.rank_key)
     return Comparison(
         model=arm.name,
@@ -282,6 +282,16 @@ def _close(
     loop = close_around(design, truth)
     compile_verdict(loop)
     return loop
+
+
+def _judge_all(
+    loops: Sequence[ClosedLoop | Evaluation], ladder: Sequence[Plant]
+) -> list[Evaluation]:
+    """Judge loops on all cores, those of the largest laws first, as they take longest."""
+    sizes = [one.controller.n_state if isinstance(one, ClosedLoop) else 0 for one in loops]
+    order = sorted(range(len(loops)), key=lambda k: -sizes[k])
+    judged = in_parallel([partial(_judge, loops[k], ladder) for k in order])
+    return [one for _, one in sorted(zip(order, judged, strict=True), key=lambda pair: pair[0])]
 
 
 def _judge(loop: ClosedLoop | Evaluation, ladder: Sequence[Plant]) -> Evaluation:

@@ -42,7 +42,7 @@ from flexctl.robustness.stiffness.record import Interval, ModeRate, StabilityLim
 
 FARTHEST = 100.0  # largest error of the continuation
 LEAST = -0.999  # lowest relative error of a stiffness in the continuation
-_FIRST = 1e-2  # first step, as those below of the logarithm of what is left
+_FIRST = 5e-2  # first step, as those below of the logarithm of what is left
 _LONGEST = 0.7  # longest step
 _FARTHER = 1.4  # longest step where hardly any eigenvalue moves
 _HARDLY = 0.02  # change of a step, relative to the largest allowed, that is hardly any
