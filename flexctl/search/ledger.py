@@ -55,12 +55,14 @@ class Ledger:
     Raises
     ------
     InputError
-        When the file is no ledger, or one with another label.
+        When the file is no ledger, or one with another label, or its folder does not exist.
     """
 
     def __init__(self, path: Path | None, content: str, label: Mapping[str, Any]) -> None:
         self.path, self.content = path, content
         name = str(path) if path else ":memory:"
+        if path and not path.parent.is_dir():
+            raise InputError(f"{path}: expected a folder to write to, got {path.parent}")
         try:
             self._file = sqlite3.connect(name, timeout=30)
             self._prepare(json.dumps(label, sort_keys=True))

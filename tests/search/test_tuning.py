@@ -613,6 +613,51 @@ def test_an_interrupt_while_another_start_is_sought_keeps_what_the_first_search_
 
 
 @pytest.mark.slow
+def test_a_second_interrupt_while_the_best_is_verified_keeps_what_is_verified(monkeypatch):
+    search, judge = rounds.Rounds._search, rounds.Rounds._judge
+    searched = []
+
+    def search_then_press(self, places):
+        searched.append(search(self, places))
+        self.live.best = searched[0][0].u
+        raise KeyboardInterrupt
+
+    def judge_the_start(self, u, arms):
+        if searched and u is not self.candidates[0]:
+            raise KeyboardInterrupt
+        return judge(self, u, arms)
+
+    monkeypatch.setattr(rounds.Rounds, "_search", search_then_press)
+    monkeypatch.setattr(rounds.Rounds, "_judge", judge_the_start)
+    found = tune_once(ARM, DESIGN, {"gains.Gv": (3.0, 12.0)}, minimise=ABSCISSA, subject_to=[])
+
+    assert found.interrupted
+    assert found.objective_after == found.objective_before
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"free": {"gains.Gp": [30.0, 50.0]}}, "tune.free: gains.Gp: expected bounds about"),
+        ({"minimise": "residual.settling"}, "tune.minimise: expected the name of a metric"),
+        ({"subject_to": ["margins.gain_db>=6m"]}, "tune.subject_to: expected a number after"),
+        ({"over": {"link1.EI": "uniform(2, 1)"}}, "tune.over.link1.EI: expected two ascending"),
+        ({"quantile": 0.9}, "tune.quantile: expected numbers of the arm that vary"),
+    ],
+)
+def test_what_a_file_asks_for_is_refused_by_its_name_and_key(table, message, tmp_path):
+    path = tmp_path / "own.toml"
+    design = build_file(Design, load_design(DESIGN).table() | {"tune": table}, "own", path)
+    with pytest.raises(InputError) as error:
+        tune_once(ARM, design)
+    assert str(error.value).startswith(f"{path}: {message}")
+    if "quantile" not in table:  # what is given beside a file is not of the file
+        with pytest.raises(InputError) as error:
+            tune_once(ARM, DESIGN, **table)
+        assert str(error.value).startswith(message.removeprefix("tune.").removeprefix("over."))
+
+
+@pytest.mark.slow
 def test_an_arm_without_a_verdict_is_named_with_the_reason():
     heavy = {"over": {"payload.mass": 1e9}, "minimise": ABSCISSA, "jobs": 1, "starts": 1}
     found = tune("vertical-2r", "vertical-2r-pd", {"gains.Gp": (1.0, 1e4)}, **heavy)

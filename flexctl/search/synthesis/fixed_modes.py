@@ -49,8 +49,8 @@ def require_no_fixed_mode(loop: Interconnection, asked_by: str, decay: float | N
     """Refuse a plant with a mode that is not stable and that u does not move or y does not show.
 
     With a wanted `decay` [1/s], of a sampled plant that in one sample, also modes that decay more
-    slowly. By the Popov-Belevitch-Hautus test at every eigenvalue that is not stable, inputs and outputs in
-    units in which they are as large as A.
+    slowly. By the Popov-Belevitch-Hautus test at every such eigenvalue, inputs and outputs in units
+    in which they are as large as A.
 
     Raises
     ------

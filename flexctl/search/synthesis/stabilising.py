@@ -169,8 +169,8 @@ def stabilise(
         Where shapes do not fit.
     DesignError
         Where a mode that is not stable, or decays more slowly than wanted, is uncontrollable or
-        unobservable, or no start led to a stable loop: which is no proof that there is none, unless the mode is named, or all
-        static gains of a plant with one u and one y were told apart.
+        unobservable, or no start led to a stable loop: which is no proof that there is none, unless
+        the mode is named, or all static gains of a plant with one u and one y were told apart.
 
     Examples
     --------

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from flexctl import checks
@@ -17,7 +18,7 @@ _LEAST_SHARE = 0.5  # of arms on which limits are kept
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """Arguments of `tune`, with those of the design's file where none are given."""
+    """Arguments of `tune`, with those of the design's file where none are given: `of_file`."""
 
     free: Mapping[str, Bounds] | Sequence[str]
     minimise: str | Sequence[str] | None
@@ -25,6 +26,20 @@ class Asked:
     over: Mapping[str, Spec | Variation]
     untied: bool
     quantile: float | None = None
+    of_file: frozenset[str] = frozenset()
+
+    @contextmanager
+    def named_in(self, design: Design) -> Iterator[None]:
+        """Let refusals of what the table `tune` of a file asks for name the file and its key."""
+        try:
+            yield
+        except InputError as error:
+            key = str(error).partition(":")[0]
+            of_over = "over" in self.of_file and key in self.over
+            if not (of_over or key in self.of_file):
+                raise
+            words = f"{design.label}: tune.{'over.' if of_over else ''}{error}"
+            raise InputError(words) from error
 
     @property
     def specs(self) -> dict[str, Spec]:
@@ -55,6 +70,13 @@ def asked_of(
 ) -> Asked:
     """Return what is asked for; each of a design's table `tune` counts where it is not given."""
     own = design.tune or TuneChoice()
+    given = {
+        "free": bool(free),
+        "minimise": minimise is not None,
+        "subject_to": subject_to is not None,
+        "over": over is not None,
+        "quantile": quantile is not None,
+    }
     free = [free] if isinstance(free, str) else free
     subject_to = [subject_to] if isinstance(subject_to, str) else subject_to
     over = (own.over or {}) if over is None else over
@@ -67,16 +89,19 @@ def asked_of(
         if is_of_design(key):
             raise InputError(f"over: expected numbers of the arm, got {key} of the design")
     quantile = own.quantile if quantile is None else quantile
-    if quantile is not None:
-        _check_quantile(quantile, over)
-    return Asked(
+    asked = Asked(
         free=free or own.free or (),
         minimise=own.minimise if minimise is None else minimise,
         subject_to=own.subject_to if subject_to is None else subject_to,
         over=over,
         untied=untied or own.untied,
         quantile=quantile,
+        of_file=frozenset(key for key, here in given.items() if not here and getattr(own, key)),
     )
+    if quantile is not None:
+        with asked.named_in(design):
+            _check_quantile(quantile, over)
+    return asked
 
 
 def _check_quantile(quantile: float, over: Mapping[str, object]) -> None:

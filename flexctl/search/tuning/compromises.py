@@ -178,9 +178,10 @@ def trade_off(
     }
     work = _Front(arm, asked.free, common, second, progress)
     work.begin = time.monotonic()
-    work.ends(design, asked.minimise, asked.subject_to)
-    work.between(points)
-    return work.result(design)
+    with asked.named_in(design):
+        work.ends(design, asked.minimise, asked.subject_to)
+        work.between(points)
+        return work.result(design)
 
 
 def _check_points(points: int) -> None:

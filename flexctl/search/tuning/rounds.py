@@ -145,7 +145,7 @@ class Rounds:
             self._interrupt()
             if self.live is not None and self.live.best is not None:
                 self.candidates.append(self.live.best)
-        judged = [self._judge(u, self.arms) for u in self.candidates]
+        judged = self._judge_candidates(first)
         best = min(judged, key=lambda one: one.order)
         if best.violation > _KEPT and np.isfinite(best.violation) and not self.interrupted:
             try:
@@ -180,6 +180,16 @@ class Rounds:
                 return
             best = min(best, judged, key=lambda one: one.order)
             places = [found.u]
+
+    def _judge_candidates(self, first: _Judged) -> list[_Judged]:
+        """Verify all candidates, the start first; of what is interrupted those that are done."""
+        judged = list[_Judged]()
+        try:
+            for u in self.candidates:
+                judged.append(self._judge(u, self.arms))
+        except KeyboardInterrupt:
+            self._interrupt()
+        return judged or [first]
 
     def _drawn(self, u: Array, unseen: int) -> _Judged | None:
         """Judge a place on arms from which nothing was learned; None if the user does not wait."""

@@ -114,21 +114,22 @@ def tune(
     checks.kind("ledger", ledger, str, Path, type(None))
     arm, design = load_model(arm), load_design(design)
     asked = asked_of(design, free, minimise, subject_to, over, untied=untied, quantile=quantile)
-    problem = read_problem(
-        arm,
-        design,
-        asked.free,
-        minimise=asked.minimise,
-        subject_to=asked.subject_to,
-        over=asked.over,
-        untied=asked.untied,
-        shapes=shapes,
-        true_arm=true_arm,
-        truth_basis=truth_basis,
-        design_basis=design_basis,
-    )
-    with Memory(Path(ledger) if ledger else None, problem) as memory:
-        effort = {"starts": starts, "evaluations": evaluations, "seed": seed, "jobs": jobs}
-        work = Rounds(problem, asked, memory, **effort)
-        work.progress, work.heeded = progress, interrupted
-        return work.run(unseen, begin)
+    with asked.named_in(design):
+        problem = read_problem(
+            arm,
+            design,
+            asked.free,
+            minimise=asked.minimise,
+            subject_to=asked.subject_to,
+            over=asked.over,
+            untied=asked.untied,
+            shapes=shapes,
+            true_arm=true_arm,
+            truth_basis=truth_basis,
+            design_basis=design_basis,
+        )
+        with Memory(Path(ledger) if ledger else None, problem) as memory:
+            effort = {"starts": starts, "evaluations": evaluations, "seed": seed, "jobs": jobs}
+            work = Rounds(problem, asked, memory, **effort)
+            work.progress, work.heeded = progress, interrupted
+            return work.run(unseen, begin)

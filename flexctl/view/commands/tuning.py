@@ -98,10 +98,11 @@ def limits_of(options: TuneOptions) -> list[str] | None:
 def _teller(say: Callable[[str], None], options: TuneOptions, design: Any) -> Any:
     """Make what tells the progress of a search."""
     own = options.minimise or (design.tune and design.tune.minimise) or ()
-    objective = read_objective(own) if own else None
 
     def tell(step: Step) -> None:
-        value = objective_value(objective, step.objective) if objective else figure(step.objective)
+        value = figure(step.objective)
+        if own:
+            value = objective_value(read_objective(own), step.objective)
         kept = "limits kept"
         if step.violation:
             kept = f"{step.worst or 'stability'} violated by {percent(step.violation)}"

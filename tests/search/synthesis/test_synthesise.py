@@ -563,7 +563,9 @@ def test_a_decay_that_no_loop_has_is_not_claimed():
 
 def test_a_mode_that_no_feedback_makes_faster_is_named():
     plant = control.ss(np.diag([1.0, -1.0]), [[1, 1], [1, 0]], np.vstack([np.eye(2)] * 2), 0)
-    with pytest.raises(DesignError, match="eigenvalue -1 decays more slowly than wanted and is unc"):
+    with pytest.raises(
+        DesignError, match="eigenvalue -1 decays more slowly than wanted and is unc"
+    ):
         flexctl.synthesise(plant, 0, "hinf", nmeas=2, ncon=1, decay=5.0)
     found = flexctl.synthesise(plant, 0, "hinf", nmeas=2, ncon=1, decay=0.9)
     assert found.spectral_abscissa <= -0.9
