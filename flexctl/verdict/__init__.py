@@ -45,7 +45,7 @@ from flexctl.verdict.performance import (
     run_times,
 )
 from flexctl.verdict.reasons import Reason, find_reasons, not_computed, unstable_orders
-from flexctl.verdict.sampling_rate import why_no_sampling_rate
+from flexctl.verdict.sampling_rate import largest_multiplier, why_no_sampling_rate
 from flexctl.verdict.sensitivity_peaks import SensitivityPeaks
 from flexctl.verdict.smooth_margins import IN_PIECES, margin_pieces
 from flexctl.verdict.stability import Stability
@@ -93,6 +93,7 @@ __all__ = [
     "judge_friction",
     "judge_positions",
     "judge_residual",
+    "largest_multiplier",
     "linear_metrics",
     "linear_poses_metrics",
     "linear_poses_verdict",

@@ -47,18 +47,40 @@ def sampling_rate_of(loop: ClosedLoop, final: LinearLoop) -> SamplingRate:
     controller = loop.controller
     if why := why_no_sampling_rate(loop, final):
         raise ComputationError(why)
-    own = bool(controller.own_states)
-    if controller.observer or (own and _changes_with_its_rate(controller)):
-        stable = smallest_sampling_rate(final, law_at=remade(loop, final), anew=True)
-    else:
-        sampled = controller.fitted and controller.sample_time
-        law_at = resampled(final, controller) if sampled and own else None
-        stable = smallest_sampling_rate(final, own_states=own, law_at=law_at)
+    law_at, anew = _law_at(loop, final)
+    own = bool(controller.own_states) and not anew
+    stable = smallest_sampling_rate(final, own_states=own, law_at=law_at, anew=anew)
     if stable is None:
         raise ComputationError(
             "sampled faster the loop is unstable: there is no rate from which on it is stable"
         )
     return _allowed(controller, stable)
+
+
+def _law_at(
+    loop: ClosedLoop, final: LinearLoop
+) -> tuple[Callable[[float], LinearLoop] | None, bool]:
+    """Loop by period [s] of a law that depends on it otherwise, and whether it is designed anew."""
+    controller = loop.controller
+    own = bool(controller.own_states)
+    if controller.observer or (own and _changes_with_its_rate(controller)):
+        return remade(loop, final), True
+    sampled = controller.fitted and controller.sample_time
+    return resampled(final, controller) if sampled and own else None, False
+
+
+def largest_multiplier(loop: ClosedLoop, final: LinearLoop, period: float) -> float:
+    """Largest modulus [-] of the multipliers of a loop over a sample, at another period [s].
+
+    It is 1 at the period of the smallest sampling rate, where the loop limits that; infinite where
+    there is no such law.
+    """
+    law_at, _ = _law_at(loop, final)
+    if law_at is None:
+        step = sampled_loops(final, np.array([period]))[0]
+    else:
+        step = _map_of(law_at, period)
+    return float(np.abs(np.linalg.eigvals(step)).max()) if np.isfinite(step).all() else np.inf
 
 
 def why_no_sampling_rate(loop: ClosedLoop, final: LinearLoop) -> str | None:

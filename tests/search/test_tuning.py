@@ -612,6 +612,26 @@ def test_an_interrupt_while_another_start_is_sought_keeps_what_the_first_search_
     assert found.objective_after == alone.objective_after < found.objective_before
 
 
+@pytest.mark.parametrize(
+    ("design", "free"),
+    [
+        (DESIGN, "gains"),
+        pytest.param("hub-lqg", "second_loop.weights.joint_error", marks=pytest.mark.slow),
+        ("hub-cascade", "cascade"),
+    ],
+)
+def test_slopes_of_the_smallest_sampling_rate_are_those_over_long_steps(design, free):
+    # which is known to 1e-5: over short steps differences tell nothing
+    problem = problem_of(ARM, design, [free], asked.RATE)
+    start = problem.free.start
+    slopes = problem.point(start).differentiated.objective()[1][0]
+    step = 3e-3
+    for k, slope in enumerate(slopes):
+        ends = [start + sign * step * np.eye(len(start))[k] for sign in (1, -1)]
+        ahead, back = (problem.point(u).objective()[0][0] for u in ends)
+        assert slope == pytest.approx((ahead - back) / (2 * step), rel=0.05, abs=0.05)
+
+
 @pytest.mark.slow
 def test_a_second_interrupt_while_the_best_is_verified_keeps_what_is_verified(monkeypatch):
     search, judge = rounds.Rounds._search, rounds.Rounds._judge

@@ -22,6 +22,7 @@ from flexctl.search.tuning.loops_of_arms import (
 from flexctl.search.tuning.margin_ends import end_slopes, margin_ends
 from flexctl.search.tuning.requirements import (
     PEAK,
+    RATE,
     SETTLING,
     Requirement,
     entries,
@@ -45,6 +46,7 @@ from flexctl.verdict import (
     OF_RUNS,
     Evaluation,
     Metric,
+    largest_multiplier,
     linear_poses_verdict,
     margin_pieces,
     metrics,
@@ -55,6 +57,7 @@ from flexctl.verdict import (
 STEP = 2e-5  # of the scales, over which matrices and runs are compared
 _ROUNDED_STEP = 1e-2  # the same of rounded runs: what rounding adds is small beside it
 _TOLERANCE = Tolerance.of(1e-7)  # of runs: derivatives are then accurate to 1e-3
+_LATER = 1e-3  # relative, of the period over which multipliers are compared
 _BEST = 1e6  # of the objective's scale: more is no better
 _NEAR = 1e-6  # of a torque limit, within which a torque may be limited: steps round it down
 _NO_LIMIT = -1.0  # of what nothing limits
@@ -76,6 +79,7 @@ class Point:
     _demanded: dict[int, Trajectory] = field(default_factory=dict)
     _metrics: dict[int, dict[str, Metric]] = field(default_factory=dict)
     _verdicts: dict[int, Evaluation] = field(default_factory=dict)
+    _multipliers: dict[tuple[int, float], float] = field(default_factory=dict)
     _near: list[tuple[Point, float]] = field(default_factory=list)
     _beside: Point | None = None
 
@@ -224,10 +228,39 @@ class Point:
         if self.problem.exact and not self._beside:
             own = (one.key for one in self.problem.requirements if one.is_margin)
             keys = list(dict.fromkeys((*keys, *own)))
-        verdict = linear_poses_verdict(self.loop(arm), keys)
-        self._verdicts.setdefault(arm, verdict)
-        found = metrics(verdict)
-        return {key: found[key] for key in keys}
+        found = self._rate_beside(arm) if self._beside and RATE in keys else {}
+        if others := [key for key in keys if key not in found]:
+            verdict = linear_poses_verdict(self.loop(arm), others)
+            self._verdicts.setdefault(arm, verdict)
+            judged = metrics(verdict)
+            found |= {key: judged[key] for key in others}
+        return found
+
+    def _rate_beside(self, arm: int) -> dict[str, Metric]:
+        """Smallest sampling rate next to a point where the loop limits it; empty elsewhere.
+
+        With rho(T, u) the largest multiplier over a sample of T, rho = 1 at the limit: dT/du =
+        -(d rho/du)/(d rho/dT). That is one law a number, where the search of the limit takes a
+        hundred, and is as exact as the step, where that knows T to 1e-5.
+        """
+        assert self._beside is not None
+        rate = entries(RATE, self._beside.metrics(arm, [RATE]))[0]
+        if not rate > 0:
+            return {}
+        here, later = (self._beside.multiplier(arm, x / rate) for x in (1.0, 1 + _LATER))
+        slope = (later - here) / _LATER
+        if not slope > 0 or abs(here - 1) > _LATER * slope:
+            return {}
+        shift = (self.multiplier(arm, 1 / rate) - here) / slope
+        return {RATE: float(rate / (1 - shift))} if shift < 1 else {}
+
+    def multiplier(self, arm: int, period: float) -> float:
+        """Largest multiplier over a sample of the linear loop, sampled at a period [s]."""
+        key = arm, period
+        if key not in self._multipliers:
+            final = self.linear(Case(arm=arm))
+            self._multipliers[key] = largest_multiplier(self.loop(arm), final, period)
+        return self._multipliers[key]
 
     def arms(self, *, nominal: bool) -> range:
         """Arms that a requirement is of."""

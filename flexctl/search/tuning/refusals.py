@@ -11,7 +11,13 @@ from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.loop import ClosedLoop
 from flexctl.model import Design
 from flexctl.search.tuning.free_numbers import FreeNumber, FreeNumbers
-from flexctl.search.tuning.requirements import OF_EIGENVALUES, SETTLING, Objective, Requirement
+from flexctl.search.tuning.requirements import (
+    OF_EIGENVALUES,
+    RATE,
+    SETTLING,
+    Objective,
+    Requirement,
+)
 from flexctl.search.tuning.spectra import linear_loop
 from flexctl.verdict import (
     MORE_IS_BETTER,
@@ -170,7 +176,7 @@ def _why_missing(loop: ClosedLoop, key: str) -> str | None:
         return "the design states no noise"
     if key.startswith("friction.") and not (loop.truth.friction and loop.truth.arm.dry_joints):
         return "no joint of the arm has dry friction"
-    if key == "margins.min_sampling_rate":
+    if key == RATE:
         try:
             return why_no_sampling_rate(loop, linear_loop(loop, None))
         except ComputationError:

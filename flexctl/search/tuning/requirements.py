@@ -16,6 +16,7 @@ from flexctl.verdict import MORE_IS_BETTER, UNITS, Metric
 
 NOMINAL = "nominal."  # before a metric of the arm without its variations
 SETTLING = "residual.settling_time"
+RATE = "margins.min_sampling_rate"
 PEAK = "effort.peak"
 _AT_LIMITS = "effort.saturated_seconds"
 PATH = "stiffness.exact.path"
