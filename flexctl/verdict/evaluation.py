@@ -529,13 +529,13 @@ def _seen_in(
 
 def _never_driven(loop: ClosedLoop, run: Trajectory) -> tuple[str, ...]:
     """Note for joints whose torques are rounded to zero all the time of a run."""
-    idle = np.abs(run.tau).max(axis=1) == 0
-    step, units = loop.controller.design.loop.torque_resolution, command_units(loop.truth.arm)
-    if not step:
+    if not (step := loop.controller.design.loop.torque_resolution):
         return ()
+    joints, units = loop.truth.joints, command_units(loop.truth.arm)
+    idle = np.abs(run.tau).max(axis=1) == 0
     return tuple(
         f"in the whole run what acts at {joint} is rounded to zero, as steps are {step:.3g} {unit}"
-        for joint, unit, none in zip(loop.truth.joints, units, idle, strict=True)
+        for joint, unit, none in zip(joints, units, idle, strict=True)
         if none
     )
 
