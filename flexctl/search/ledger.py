@@ -62,7 +62,7 @@ class Ledger:
         self.path, self.content = path, content
         name = str(path) if path else ":memory:"
         if path and not path.parent.is_dir():
-            raise InputError(f"{path}: expected a folder to write to, got {path.parent}")
+            raise InputError(f"{path}: expected an existing folder, got {path.parent}")
         try:
             self._file = sqlite3.connect(name, timeout=30)
             self._prepare(json.dumps(label, sort_keys=True))

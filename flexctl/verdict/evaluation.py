@@ -534,7 +534,7 @@ def _never_driven(loop: ClosedLoop, run: Trajectory) -> tuple[str, ...]:
     joints, units = loop.truth.joints, command_units(loop.truth.arm)
     idle = np.abs(run.tau).max(axis=1) == 0
     return tuple(
-        f"in the whole run what acts at {joint} is rounded to zero, as steps are {step:.3g} {unit}"
+        f"in its run {joint} receives no torque: none reaches half a step of {step:.3g} {unit}"
         for joint, unit, none in zip(joints, units, idle, strict=True)
         if none
     )

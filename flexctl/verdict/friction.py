@@ -120,6 +120,13 @@ class JointDamper:
         return self._vibrates.threshold if self._vibrates else None
 
     @property
+    def smaller_amplitude(self) -> float:
+        """Amplitude [rad or m] up to which smaller vibrations than that grow; 0 where none does."""
+        threshold = self.threshold or 0.0
+        sizes = [own.amplitude or 0.0 for own in self.unstable]
+        return max((size for size in sizes if size < threshold), default=0.0)
+
+    @property
     def frequency(self) -> float | None:
         """Frequency [rad/s] of that vibration; None where there is none."""
         return self._vibrates.frequency if self._vibrates else None
@@ -340,7 +347,8 @@ class _Damped:
                 continue
             if self.abscissa(self._between(low, high)) <= 0:
                 continue
-            if ranges and ranges[-1].high == low:  # unstable on both sides
+            if ranges and low - ranges[-1].high <= 1e-9 * max(abs(low), self.scale):
+                # unstable on both sides of a crossing, or of several at one place
                 ranges[-1] = ranges[-1]._replace(high=high, w_high=w_high)
             else:
                 ranges.append(_Range(low, high, w_low, w_high))

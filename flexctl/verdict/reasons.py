@@ -157,7 +157,7 @@ def _friction(f: FrictionVerdict, settle_within: float) -> list[Reason]:
     if vibrating.amplitude:
         facts = {"joint": vibrating.joint, "sliding": vibrating.sliding}
         facts |= {"amplitude": vibrating.amplitude, "threshold": vibrating.threshold}
-        facts["frequency"] = vibrating.frequency
+        facts |= {"frequency": vibrating.frequency, "smaller": vibrating.smaller_amplitude}
         reasons.append(Reason(code="friction-vibrates", facts=facts))
     kinds = {
         "friction-stuck": [own.joint for own in f.dampers if own.stuck is False],

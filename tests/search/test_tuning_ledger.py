@@ -171,5 +171,5 @@ def test_the_ledger_of_another_search_is_refused(tmp_path):
     file.write_text("not a ledger, but long enough to be read as something else " * 40)
     with pytest.raises(InputError, match="expected a ledger of flexctl, got another file"):
         tune(ARM, DESIGN, {"gains.Gv": (2.0, 12.0)}, ledger=file, **how)
-    with pytest.raises(InputError, match=r"l\.db: expected a folder to write to, got "):
+    with pytest.raises(InputError, match=r"l\.db: expected an existing folder, got "):
         tune(ARM, DESIGN, {"gains.Gv": (2.0, 12.0)}, ledger=tmp_path / "no" / "l.db", **how)

@@ -129,8 +129,9 @@ def pushed(make):
     return push
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_larger_vibrations_than_a_threshold_grow_where_a_range_of_dampers_ends(pushed, seed):
+@pytest.fixture(scope="module")
+def bounded(pushed):
+    """bounded(seed): a loop that is unstable with dampers of a range that ends, and its verdict."""
     dry = _DryJoints(
         rows=(1,),
         fall=np.zeros(1),
@@ -138,14 +139,45 @@ def test_larger_vibrations_than_a_threshold_grow_where_a_range_of_dampers_ends(p
         breakaway=np.array([0.6]),
         slide=(False,),
     )
-    linear = pushed(seed)
-    for own in _judge(linear, dry, 0, 0).unstable:
-        if not np.isfinite(own.high):
-            assert own.threshold == (None if own.amplitude is None else 0.0)
-        elif own.amplitude:
-            damped = _Damped(loop=linear, rows=(1,), size=np.ones(1))
-            w = max(damped._with(own.high).poles, key=lambda pole: pole.real).imag
-            assert own.threshold == pytest.approx(4 * 0.6 / (np.pi * abs(w) * own.high))
+    return lambda seed: (pushed(seed), _judge(pushed(seed), dry, 0, 0))
+
+
+def test_a_range_of_unstable_dampers_that_ends_has_a_threshold(bounded):
+    linear, own = bounded(249)
+    _, first, second = own.unstable
+    damped = _Damped(loop=linear, rows=(1,), size=np.ones(1))
+    w = abs(max(damped._with(first.high).poles, key=lambda pole: pole.real).imag)
+    assert first.threshold == pytest.approx(4 * 0.6 / (np.pi * w * first.high))
+    assert second.high == np.inf
+    assert second.threshold == 0.0
+    assert (own.amplitude, own.threshold) == (first.amplitude, first.threshold)
+    assert own.smaller_amplitude == second.amplitude < first.threshold
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("factor", "grows"), [(0.7, False), (1.5, True)])
+def test_only_vibrations_above_the_threshold_grow(bounded, factor, grows):
+    linear, own = bounded(391)
+    M, K, n = linear.plant.M, linear.plant.K, len(linear.plant.M)
+    lower = np.linalg.solve(M, linear.plant.B @ linear.feedback)
+    lower -= np.linalg.solve(M, np.hstack([K, linear.plant.D]))
+    A = np.vstack([np.eye(n, 2 * n, n), lower])
+    pushes = np.append(np.zeros(n), np.linalg.solve(M, np.eye(n)[1]))
+    held = A - own.unstable[0].high * np.outer(pushes, np.eye(2 * n)[n + 1])
+    values, vectors = np.linalg.eig(held)
+    k = values.real.argmax()
+    w = abs(values[k].imag)
+    start = np.real(vectors[:, k] / vectors[1, k]) * factor * own.threshold
+
+    def motion(_t, x):
+        return A @ x - 0.6 * np.tanh(x[n + 1] / (3e-3 * own.threshold * w)) * pushes
+
+    times = np.linspace(0, 12 * 2 * np.pi / w, 601)
+    done = scipy.integrate.solve_ivp(
+        motion, (0, times[-1]), start, "Radau", times, rtol=1e-6, atol=1e-9 * own.threshold
+    )
+    first, last = np.ptp(done.y[1, :51]), np.ptp(done.y[1, -51:])
+    assert (last > first) == grows
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -42,20 +42,21 @@ from flexctl.robustness.stiffness.record import Interval, ModeRate, StabilityLim
 
 FARTHEST = 100.0  # largest error of the continuation
 LEAST = -0.999  # lowest relative error of a stiffness in the continuation
-_FIRST = 5e-2  # first step, as those below of the logarithm of what is left
+_FIRST = 5e-2  # first step; steps are of the logarithm of what is left of the stiffness
 _LONGEST = 0.7  # longest step
-_FARTHER = 1.4  # longest step where hardly any eigenvalue moves
-_HARDLY = 0.02  # change of a step, relative to the largest allowed, that is hardly any
+_FARTHER = 1.4  # longest step after one in which eigenvalues hardly moved
+_HARDLY = 0.02  # such a change, relative to the largest allowed
 _LOCATED = 1e-7  # accuracy of an end, relative to the error or to 0.01
-_ALIKE = 1e-6  # relative difference of ends that count as one, where a fold is next to them
 _INWARD = 0.02  # of the bracket's width, by which the secant's point is moved inwards
 _TURNED = 0.15  # largest relative change of an eigenvalue in a step
-_DEEP = 0.4  # of its damping, where that is more
-_STRAIGHT = 5.0  # times as far may eigenvalues move whose paths are straight
+_DEEP = 0.4  # the same, relative to the damping; the larger of both counts
+_STRAIGHT = 5.0  # factor of these changes for eigenvalues on straight paths
 _BENT = 0.25  # largest departure of a path from its chord, relative to the damping
+_DIP = 0.7  # largest share of its distance to the axis that an eigenvalue loses within a step
 _AIM = 0.8  # change aimed at in the next step, relative to the largest allowed
 _ENDED = 2.0  # change attributed to a step in which the equilibrium ends
-_SHORTER, _LONGER, _FASTER = 0.1, 2.5, 10.0  # bounds of the ratio of steps; where hardly any moves
+_SHORTER, _LONGER = 0.1, 2.5  # bounds of the ratio of successive steps
+_FASTER = 10.0  # the upper one after a step in which eigenvalues hardly moved
 _SLOW = 1e-2  # of the median size of eigenvalues: slower ones may change as much as these
 _DAMPED = 0.02  # largest change of a damping ratio in a step
 _NEGLIGIBLE = 1e-5  # error: where an undamped mode grows below it, the margin is 0
@@ -129,15 +130,18 @@ class Followed:
 
     @property
     def depth(self) -> Array:
-        """Damping of `compared` (N,) [-]: -Re lambda/|lambda|, or 1 - |z| relative to `size`."""
-        lies = -self.compared.real if self.period is None else 1 - np.abs(self.compared)
-        return lies / self.size
+        """Damping of `compared` (N,) [-]: -Re lambda/|lambda|, or 1 - |z| by `magnitude`."""
+        return self.inside(self.compared) / self.magnitude
+
+    def inside(self, values: ComplexArray) -> Array:
+        """Distances (N,) of eigenvalues (N,) to the axis, -Re lambda, or the circle, 1 - |z|."""
+        return -values.real if self.period is None else 1 - np.abs(values)
 
     @property
-    def size(self) -> Array:
-        """Size of `compared` (N,) to which its changes are related.
+    def magnitude(self) -> Array:
+        """What changes of `compared` (N,) are relative to: |lambda|, or min(1, |log z|).
 
-        That of lambda; min(1, |log z|) of one sample, |lambda| T where that is slow.
+        The latter is |lambda| T of a mode that is slow beside the sampling.
         """
         tiny = np.finfo(float).tiny
         if self.period is None:
@@ -160,7 +164,7 @@ class Followed:
 
 @dataclass(frozen=True)
 class _Path:
-    """Where eigenvalues come from: the last step, and theirs (N,) before it in today's order."""
+    """The last step, and the eigenvalues (N,) before it in the order of those after it."""
 
     step: float
     values: ComplexArray
@@ -168,18 +172,19 @@ class _Path:
 
 @dataclass(frozen=True)
 class _Change:
-    """Change in a step, relative to its limit: `size` grows with this `power` of the step.
+    """How much a step changes the loop, relative to what is allowed: as its `power`.
 
     `order` (N,) are the eigenvalues after it in the order of those before.
     """
 
-    size: float
+    relative: float
     power: int = 1
     order: Array = field(default_factory=lambda: np.zeros(0, dtype=int))
 
     def ratio(self, longest: float) -> float:
-        """Ratio of the next step to this one."""
-        return max(_SHORTER, min((_AIM / max(self.size, 1e-12)) ** (1 / self.power), longest))
+        """Ratio of the next step to this one, at most `longest`."""
+        wanted = (_AIM / max(self.relative, 1e-12)) ** (1 / self.power)
+        return max(_SHORTER, min(wanted, longest))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,6 +193,7 @@ class ErrorFamily:
 
     `loop_with` gives the loop under an error [-] from `lowest` to `highest`; `adjusted` changes the
     damping of the linear loop by the error, None for no change. `closed` is the loop without error.
+    `parts` (p,) are the relative errors of the law's stiffness at an error of 1, empty for none.
     """
 
     closed: ClosedLoop
@@ -196,7 +202,7 @@ class ErrorFamily:
     loop_with: Callable[[float], ClosedLoop]
     lowest: float = LEAST
     highest: float = FARTHEST
-    vanishing: float = -np.inf
+    parts: Array = field(default_factory=lambda: np.zeros(0))
     adjusted: Callable[[LinearLoop, float], LinearLoop] | None = None
 
     @cached_property
@@ -238,20 +244,41 @@ class ErrorFamily:
         except ComputationError:  # the mass matrix is no longer positive definite
             return None
 
+    def _vanishing(self, sign: int) -> float:
+        """Size of the error of a sign at which the first part of the stiffness vanishes."""
+        fastest = float((-sign * self.parts).max(initial=0.0))
+        return 1 / fastest if fastest > 0 else np.inf
+
+    @cached_property
+    def _unit(self) -> float:
+        """Largest relative change of the stiffness at an error of 1; 1 without."""
+        return float(np.abs(self.parts).max(initial=0.0)) or 1.0
+
+    def _place(self, size: float, sign: int) -> float:
+        """Logarithm of the factor by which a part of the stiffness falls at an error of this size.
+
+        It is that of the part that vanishes first; where none falls, that of the part that rises
+        most; 1 + `size` where the error is none of the stiffness.
+        """
+        vanishing = self._vanishing(sign)
+        if np.isinf(vanishing):
+            return float(np.log1p(self._unit * size))
+        return float(-np.log1p(-size / vanishing))
+
+    def _size(self, place: float, sign: int) -> float:
+        """Size of the error at a place; see `_place`."""
+        vanishing = self._vanishing(sign)
+        if np.isinf(vanishing):
+            return float(np.expm1(place) / self._unit)
+        return float(-vanishing * np.expm1(-place))
+
     def _sagging(self, error: float) -> float:
         """Variable in which equilibria are nearly straight: links sag as 1/stiffness."""
-        return error if np.isinf(self.vanishing) else 1 / (1 - error / self.vanishing)
-
-    def _place(self, error: float) -> float:
-        """Variable of the steps: the logarithm of the stiffness that is left, or of 1 + |error|."""
-        if np.isinf(self.vanishing):
-            return float(np.copysign(np.log1p(abs(error)), error))
-        return float(np.log1p(-error / self.vanishing))
-
-    def _error(self, place: float) -> float:
-        if np.isinf(self.vanishing):
-            return float(np.copysign(np.expm1(abs(place)), place))
-        return float(-self.vanishing * np.expm1(place))
+        if not self.parts.any():
+            return error
+        sign = 1 if error > 0 else -1
+        place = self._place(abs(error), sign)
+        return float(np.exp(-place if np.isinf(self._vanishing(sign)) else place))
 
     def _followed(self, loop: ClosedLoop, error: float, rest: Equilibrium) -> Followed:
         """Linearise the loop under an error at its equilibrium."""
@@ -324,29 +351,29 @@ class ErrorFamily:
     def end(self, sign: int, within: float = np.inf) -> StabilityLimit | None:
         """Follow the loop over errors of this sign up to its stability limit; None without one.
 
-        Only limits of a size below `within` are looked for, by more than it is known.
+        Limits of a size above `within` are not searched for.
         """
-        within *= 1 - _ALIKE
-        limit = min(self.highest, within) if sign > 0 else max(self.lowest, -within)
-        last, place, step = self._place(limit), 0.0, _FIRST
+        limit = min(self.highest if sign > 0 else -self.lowest, within)
+        last, place, step = self._place(limit, sign), 0.0, _FIRST
         before, path, here, refused = None, None, self.start, False
-        while here.error != limit:
-            ends = abs(last - place) <= step
-            ahead = last if ends else place + sign * step
-            there = self.at(limit if ends else self._error(ahead), here, before)
-            change = _Change(_ENDED) if there is None else _change(here, there, path, ahead - place)
-            tried = abs(ahead - place)
-            still = change.size < _HARDLY
+        while place < last:
+            ends = place + step >= last
+            ahead = last if ends else place + step
+            error = sign * (limit if ends else self._size(ahead, sign))
+            there, tried = self.at(error, here, before), ahead - place
+            change = _Change(_ENDED) if there is None else _change(here, there, path, tried)
+            still = change.relative < _HARDLY
+            # after a step that was refused the next is no longer than it
             step = tried * change.ratio(_FASTER if still else 1.0 if refused else _LONGER)
-            refused = there is None or change.size > 1
-            least = abs(self._place(here.error + sign * _resolution(here.error)) - place)
+            least = self._place(abs(here.error) + _resolution(here.error), sign) - place
+            refused = there is None or change.relative > 1
             if there is None or refused:
                 if tried <= least:
                     return self._lost(here, there)
             else:
                 if self._lost_at(there):
                     return self._located(before, here, there)
-                path = _Path(ahead - place, here.compared[np.argsort(change.order)])
+                path = _Path(tried, here.compared[np.argsort(change.order)])
                 before, here, place = here, there, ahead
                 step = min(step, _FARTHER if still else _LONGEST)
             step = max(step, least)
@@ -418,34 +445,51 @@ def _between(here: Followed, there: Followed, allowed: float) -> float:
 
 
 def _change(here: Followed, there: Followed, path: _Path | None, step: float) -> _Change:
-    """Largest change of an eigenvalue in a step, relative to its limit.
+    """Largest change of an eigenvalue in a step.
 
-    Up to 1 no eigenvalue is expected to cross the axis and return unseen. Limited is how far an
-    eigenvalue and its damping move or, of a path that goes straight on, four times as far: then how
-    far the parabola through the last three errors departs from its chord, which lies between stable
-    points as the half-plane and the disc are convex.
+    Up to 1 no eigenvalue is expected to cross the axis and return unseen. An eigenvalue and its
+    damping may move so far, and `_STRAIGHT` times as far on a straight path: one whose parabola
+    through the last three errors stays near its chord. The chord lies between stable points, as the
+    half-plane and the disc are convex. Beside that no eigenvalue may dip towards the axis between
+    two errors: see `_dips`.
     """
-    first, ahead = here.compared, 0.0
-    predicted = first
+    first, predicted, ahead = here.compared, here.compared, 1.0
     if path is not None:
         ahead = step / path.step
         predicted = first + ahead * (first - path.values)
-    gap = np.abs(predicted[:, None] - there.compared)
-    order = scipy.optimize.linear_sum_assignment(gap)[1]
+    order = scipy.optimize.linear_sum_assignment(np.abs(predicted[:, None] - there.compared))[1]
     last, depth, after = there.compared[order], here.depth, there.depth[order]
-    size = np.maximum(here.size, there.size[order])
-    slow = _SLOW * np.median(size)
-    turned = np.abs(last - first) / (np.maximum(_TURNED, _DEEP * depth) * np.maximum(size, slow))
+    magnitude = np.maximum(here.magnitude, there.magnitude[order])
+    slow = _SLOW * np.median(magnitude)
+    size = np.maximum(magnitude, slow)
+    turned = np.abs(last - first) / (np.maximum(_TURNED, _DEEP * depth) * size)
     less = np.abs(after - depth) / np.maximum(_DAMPED, 0.5 * np.abs(depth))
-    moved = np.maximum(turned, np.where(size < slow, 0.0, less))
-    bent = np.full(len(moved), np.inf)
-    if path is not None:
-        room = np.where(after > 0, np.minimum(depth, after), depth)
-        departs = np.abs(last - predicted) * ahead / (4 * (1 + ahead))
-        bent = departs / (_BENT * np.maximum(room, _DAMPED) * np.maximum(size, slow))
-    change = np.maximum(moved / _STRAIGHT, np.minimum(moved, bent))
-    most = int(change.argmax())
-    return _Change(float(change[most]), 2 if change[most] == bent[most] else 1, order)
+    moved = np.maximum(turned, np.where(magnitude < slow, 0.0, less))
+    if path is None:
+        return _Change(float(moved.max(initial=0.0)), 1, order)
+    room = np.where(after > 0, np.minimum(depth, after), depth)
+    departs = np.abs(last - predicted) * ahead / (4 * (1 + ahead))
+    bent = departs / (_BENT * np.maximum(room, _DAMPED) * size)
+    places = (here.inside(path.values), here.inside(first), here.inside(last))
+    curved = np.maximum(np.minimum(moved, bent), _dips(*places, ahead, magnitude))
+    straight = float(moved.max(initial=0.0)) / _STRAIGHT
+    bends = float(curved.max(initial=0.0))
+    return _Change(straight, 1, order) if straight > bends else _Change(bends, 2, order)
+
+
+def _dips(before: Array, here: Array, there: Array, ahead: float, magnitude: Array) -> Array:
+    """How far eigenvalues (N,) dip towards the axis in a step, relative to what is allowed.
+
+    By the parabolas through their distances to the axis at the last three errors, the last step
+    being `ahead` times the one before. Distances within round-off count as none.
+    """
+    curvature = ((there - here) - ahead * (here - before)) * ahead / (1 + ahead)
+    slope = (there - here) - curvature
+    turns = (curvature > 0) & (slope < 0) & (-slope < 2 * curvature)
+    lowest = here - slope**2 / (4 * np.where(turns, curvature, 1.0))
+    near = np.minimum(here, there)
+    dips = turns & (near > 10 * axis_tolerance(magnitude))
+    return np.where(dips, (near - lowest) / (_DIP * np.where(dips, near, 1.0)), 0.0)
 
 
 def _reach(family: ErrorFamily, here: Followed, error: float) -> Followed | None:
@@ -474,13 +518,12 @@ def stiffness_family(
     """
     ends = LEAST / direction[direction != 0]
     farthest = FARTHEST / float(np.abs(direction).max())
-    lowest = float(max(ends[ends < 0], default=-farthest))
     return ErrorFamily(
         closed=closed,
         joints=joints,
         second_loop_weight=second_loop_weight,
         loop_with=lambda t: closed.at({STIFFNESS_ERROR: t * direction}),
-        lowest=lowest,
+        lowest=float(max(ends[ends < 0], default=-farthest)),
         highest=float(min(ends[ends > 0], default=farthest)),
-        vanishing=lowest / -LEAST,
+        parts=direction,
     )

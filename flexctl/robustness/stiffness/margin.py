@@ -364,6 +364,7 @@ def _at_pose(closed: ClosedLoop, t: float, joints: Array, alpha_star: float) -> 
         return here(interval=None, why=str(error), reason=str(error))
 
 
+_ALIKE = 1e-6  # relative difference of ends of poses that count as one
 _UNSTABLE = "the loop is unstable there without error"
 _NO_REST = "the loop has no equilibrium at its reference"
 
@@ -466,7 +467,9 @@ def _nearest_end(
     """
     nearest, worst, proven = np.inf, 0, True
     for k, loop in enumerate(loops):
-        end = loop and _judged(partial(loop.end, sign, nearest), "path", reasons)
+        # next to the limit of another pose an equilibrium is nearly singular, and hard to find
+        within = (1 - _ALIKE) * nearest
+        end = loop and _judged(partial(loop.end, sign, within), "path", reasons)
         if not end:
             return None, np.nan, True
         if k == 0 or sign * end[0] < nearest:

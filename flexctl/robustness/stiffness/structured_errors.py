@@ -224,6 +224,7 @@ class IndependentErrors:
             adjusted=damped if any(named.values()) else None,
             lowest=max(-farthest, *(_WITHIN * low for low, _ in spans)),
             highest=min(farthest, *(_WITHIN * high for _, high in spans)),
+            parts=parts,
         )
 
     def moves(self) -> bool:

@@ -48,9 +48,9 @@ def balance_loop(loop: Interconnection) -> Interconnection:
 def require_no_fixed_mode(loop: Interconnection, asked_by: str, decay: float | None = None) -> None:
     """Refuse a plant with a mode that is not stable and that u does not move or y does not show.
 
-    With a wanted `decay` [1/s], of a sampled plant that in one sample, also modes that decay more
-    slowly. By the Popov-Belevitch-Hautus test at every such eigenvalue, inputs and outputs in units
-    in which they are as large as A.
+    Modes that decay more slowly than `decay`, [1/s] or in one sample, are refused too. By the
+    Popov-Belevitch-Hautus test at every such eigenvalue, inputs and outputs in units in which they
+    are as large as A.
 
     Raises
     ------
@@ -59,16 +59,11 @@ def require_no_fixed_mode(loop: Interconnection, asked_by: str, decay: float | N
     """
     A, size = loop.A, float(np.linalg.norm(loop.A))
     B, C = _scaled(loop.B, size), _scaled(loop.C.T, size).T
-    values = [(value, "is not stable and") for value in _not_stable(A, loop.sampled)]
+    found = [(value, "is not stable and") for value in _not_stable(A, loop.sampled)]
     if decay:
-        # what decays more slowly is not stable where A is shifted or scaled by the decay
-        shift = decay * (1 - _CLEARLY)
-        if loop.sampled:
-            slow = _not_stable(A * np.exp(shift), sampled=True) * np.exp(-shift)
-        else:
-            slow = _not_stable(A + shift * np.eye(len(A)), sampled=False) - shift
-        values += [(value, "decays more slowly than wanted and is") for value in slow]
-    for value, what in values:
+        slow = _slower(A, loop.sampled, decay * (1 - _CLEARLY))
+        found += [(value, "decays more slowly than wanted and is") for value in slow]
+    for value, what in found:
         shifted = A - value * np.eye(len(A))
         for pencil, word in (
             (np.hstack([shifted, B]), "uncontrollable"),
@@ -153,6 +148,13 @@ def _not_stable(A: Array, sampled: bool) -> ComplexArray:
     else:
         marginal = values.real >= -_MARGINAL * sizes - _ROUND_OFF * sizes.max(initial=0.0)
     return values[marginal & (values.imag >= 0)]
+
+
+def _slower(A: Array, sampled: bool, decay: float) -> ComplexArray:
+    """Eigenvalues that decay more slowly than `decay`, [1/s] or in one sample; one of each pair."""
+    values: ComplexArray = np.linalg.eigvals(A).astype(complex)
+    slow = np.abs(values) > np.exp(-decay) if sampled else values.real > -decay
+    return values[slow & (values.imag >= 0)]
 
 
 def _scaled(columns: Array, size: float) -> Array:

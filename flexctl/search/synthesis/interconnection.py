@@ -153,8 +153,13 @@ class Interconnection:
 
 
 def _inverse(A: Array) -> Array:
-    """Inverse of a matrix (n, n); of a singular one that of a neighbour, which is as huge."""
+    """Inverse of a matrix (n, n); where it is singular, that of one within round-off of it.
+
+    A loop closed by that has huge entries, as next to a singular A; `is_posed` refuses it.
+    """
     try:
         return np.linalg.inv(A)
     except np.linalg.LinAlgError:
-        return np.linalg.inv(A + np.finfo(float).eps * np.eye(len(A)))
+        left, sizes, right = np.linalg.svd(A)
+        least = np.finfo(float).eps * max(float(sizes.max(initial=0.0)), 1.0)
+        return (right.T / np.maximum(sizes, least)) @ left.T

@@ -30,16 +30,17 @@ class Asked:
 
     @contextmanager
     def named_in(self, design: Design) -> Iterator[None]:
-        """Let refusals of what the table `tune` of a file asks for name the file and its key."""
+        """Name file and key in refusals of what the table `tune` of a design asks for."""
         try:
             yield
         except InputError as error:
-            key = str(error).partition(":")[0]
+            words = str(error).removeprefix(f"{design.label}: ")
+            key = words.partition(":")[0]
             of_over = "over" in self.of_file and key in self.over
             if not (of_over or key in self.of_file):
                 raise
-            words = f"{design.label}: tune.{'over.' if of_over else ''}{error}"
-            raise InputError(words) from error
+            where = "tune.over" if of_over else "tune"
+            raise InputError(f"{design.label}: {where}.{words}") from error
 
     @property
     def specs(self) -> dict[str, Spec]:
@@ -85,9 +86,6 @@ def asked_of(
     checks.kind("subject_to", subject_to, list, tuple, type(None))
     for k, one in enumerate(subject_to or ()):
         checks.kind(f"subject_to[{k + 1}]", one, str)
-    for key in over:
-        if is_of_design(key):
-            raise InputError(f"over: expected numbers of the arm, got {key} of the design")
     quantile = own.quantile if quantile is None else quantile
     asked = Asked(
         free=free or own.free or (),
@@ -98,8 +96,11 @@ def asked_of(
         quantile=quantile,
         of_file=frozenset(key for key, here in given.items() if not here and getattr(own, key)),
     )
-    if quantile is not None:
-        with asked.named_in(design):
+    with asked.named_in(design):
+        for key in over:
+            if is_of_design(key):
+                raise InputError(f"over: expected numbers of the arm, got {key} of the design")
+        if quantile is not None:
             _check_quantile(quantile, over)
     return asked
 

@@ -144,7 +144,7 @@ class Rounds:
         except KeyboardInterrupt:  # what is best so far is verified
             self._interrupt()
             if self.live is not None and self.live.best is not None:
-                self.candidates.append(self.live.best)
+                self.candidates.insert(1, self.live.best)
         judged = self._judge_candidates(first)
         best = min(judged, key=lambda one: one.order)
         if best.violation > _KEPT and np.isfinite(best.violation) and not self.interrupted:
@@ -182,7 +182,7 @@ class Rounds:
             places = [found.u]
 
     def _judge_candidates(self, first: _Judged) -> list[_Judged]:
-        """Verify all candidates, the start first; of what is interrupted those that are done."""
+        """Verify all candidates, the start first; after an interrupt, those judged so far."""
         judged = list[_Judged]()
         try:
             for u in self.candidates:

@@ -235,12 +235,12 @@ def off_reference(e: Evaluation) -> list[str]:
 
 
 def _undriven(e: Evaluation) -> list[str]:
-    """Say which joints have errors and no torque at all, as where steps round it to zero."""
+    """Say which joints have errors and no torque at all, as where it is rounded to zero."""
     if e.effort is None or e.tracking is None:
         return []
     errors, peaks = e.tracking.joint_error_max, e.effort.peak
     idle = [f"joint{k + 1}" for k in np.flatnonzero((peaks == 0) & (errors > _BEYOND))]
-    return [f"nothing drives {listed(idle)} in its run"] if idle else []
+    return [f"in its run {listed(idle)} receives no torque"] if idle else []
 
 
 def _at_limits(e: Evaluation) -> list[str]:
@@ -382,9 +382,11 @@ def _vibrates(facts: Mapping[str, Any]) -> str:
     least = facts["threshold"]
     which = f"vibrations larger than about {size(least)}" if least else "small vibrations"
     where = "its joints" if facts["joint"] is None else f"joint{facts['joint'] + 1}"
+    smaller = f", smaller ones to about {size(facts['smaller'])}" if facts["smaller"] else ""
+    largest = size(facts["amplitude"])
     return (
-        f"friction of {where} lets {which} grow to an amplitude of about "
-        f"{size(facts['amplitude'])} at {facts['frequency']:.3g} rad/s (describing function)"
+        f"friction of {where} lets {which} grow to an amplitude of about {largest} at "
+        f"{facts['frequency']:.3g} rad/s{smaller} (describing function)"
     )
 
 
