@@ -17,6 +17,7 @@ from flexctl.search.synthesis.structures import ControllerStructure
 _SMALLEST = 1e-12  # singular value of the test, relative to the largest norm
 _CLEARLY = 1e-8  # the same, of what is surely none
 _LARGEST = 1e60
+_MOST_DECAY = 36.0  # in one sample: exp(-36) is the round-off of 1
 _MARGINAL = 1e-12  # distance to the axis or the circle, relative to the eigenvalue
 _ROUND_OFF = 1e-14  # the same, relative to the largest
 
@@ -35,6 +36,13 @@ def require_range(name: str, A: Array) -> None:
     if ((sizes < 1 / _LARGEST) | (sizes > _LARGEST)).any():
         expected = f"entries of {1 / _LARGEST:.0e} to {_LARGEST:.0e} in size, or 0"
         raise InputError(f"{name}: expected {expected}, got others")
+
+
+def require_decay(decay: float | None, period: float | None) -> None:
+    """Refuse a decay [1/s] by which a sampled loop would lose all digits within a period [s]."""
+    if decay and period and decay * period > _MOST_DECAY:
+        expected = f"at most {_MOST_DECAY / period:g} 1/s at a sample time of {period:g} s"
+        raise InputError(f"decay: expected {expected}, got {decay:g}")
 
 
 def balance_loop(loop: Interconnection) -> Interconnection:

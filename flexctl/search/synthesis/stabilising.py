@@ -19,6 +19,7 @@ from flexctl.robustness import certify
 from flexctl.search.nonsmooth import Minimum
 from flexctl.search.synthesis.fixed_modes import (
     balance,
+    require_decay,
     require_movable,
     require_no_fixed_mode,
     require_range,
@@ -184,6 +185,7 @@ def stabilise(
     starts, seed = checks.whole("starts", starts, least=1), checks.whole("seed", seed, least=0)
     wanted = None if decay is None else checks.not_negative("decay", decay)
     plant = _checked(A, B, C, order, sample_time)
+    require_decay(wanted, sample_time)
     with np.errstate(all="ignore"):  # what overflows is no stable loop
         require_no_fixed_mode(plant, "stabilise", (wanted or 0.0) * (sample_time or 1.0))
         structure = ControllerStructure.full(plant.B.shape[1], len(plant.C), plant.order)

@@ -18,6 +18,7 @@ from flexctl.search.nonsmooth import Minimum, Progress
 from flexctl.search.synthesis.feedthrough import forbid_feedthrough
 from flexctl.search.synthesis.fixed_modes import (
     balance_loop,
+    require_decay,
     require_movable,
     require_no_fixed_mode,
 )
@@ -198,6 +199,7 @@ def synthesise(
     generalised, chosen = _read(plant, structure, nmeas, ncon)
     own = generalised.interconnection(chosen.order)
     own.require_shape(chosen.offset, "structure")
+    require_decay(wanted, generalised.period)
     if norm != "abscissa" and not (own.B1.shape[1] and len(own.C1)):
         raise InputError(f"plant: expected inputs w and outputs z for norm={norm!r}, got none")
     _require_same_time(chosen, generalised)

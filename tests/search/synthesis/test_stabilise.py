@@ -104,6 +104,13 @@ def test_a_mode_that_stays_slower_than_the_wanted_decay_is_named(sample_time):
     assert found.spectral_abscissa == pytest.approx(-0.1)
 
 
+def test_a_decay_of_more_than_all_digits_in_a_sample_is_refused():
+    with pytest.raises(
+        InputError, match=r"^decay: expected at most 72 1/s at a sample time of 0.5"
+    ):
+        flexctl.stabilise([[1.5]], [[1.0]], [[1.0]], sample_time=0.5, decay=800.0)
+
+
 TWO_MASSES = np.array([[0, 0, 1, 0], [0, 0, 0, 1], [-1, 1, 0, 0], [1, -1, 0, 0]], float)
 
 

@@ -579,6 +579,16 @@ def test_a_gain_that_nearly_short_circuits_the_feedthrough_is_no_answer(through)
         flexctl.synthesise(plant, 0, norm="hinf", nmeas=1, ncon=1)
 
 
+@pytest.mark.slow
+def test_a_singular_feedthrough_is_no_traceback():
+    # its best gains are without bound too
+    through = np.zeros((3, 3))
+    through[1:, 1:] = [[4, 2], [2, 1]]
+    plant = control.ss([[1.0]], [[1, 1, 1.0]], [[1.0]] * 3, through)
+    with pytest.raises(DesignError, match="set bounds, or count u among the outputs z"):
+        flexctl.synthesise(plant, 0, norm="hinf", nmeas=2, ncon=2)
+
+
 EYE = control.ss(np.diag([1.0, -1.0]), np.eye(2), np.eye(2), 0)
 
 
