@@ -117,8 +117,14 @@ class Followed:
 
     @property
     def worst(self) -> complex:
-        """Eigenvalue with the largest real part [1/s]."""
-        return complex(self.rates[self.rates.real.argmax()])
+        """Eigenvalue with the largest real part [1/s]; of a growing loop one that surely grows.
+
+        That of a fast undamped mode may be larger by round-off.
+        """
+        rates = self.rates
+        grows = rates.real > axis_tolerance(rates)
+        rates = rates[grows] if grows.any() else rates
+        return complex(rates[rates.real.argmax()])
 
     @property
     def compared(self) -> ComplexArray:
@@ -229,6 +235,8 @@ class ErrorFamily:
         q, z, slopes = near.rest.q, near.rest.z, near.slopes
         if before is not None and before.error != near.error:
             there, now, then = map(self._sagging, (error, near.error, before.error))
+            if now == then:  # next to another error that of the stiffness is round-off
+                there, now, then = error, near.error, before.error
             ahead = (there - now) / (now - then)
             q, z = q + ahead * (q - before.rest.q), z + ahead * (z - before.rest.z)
             if slopes is not None and before.slopes is not None:

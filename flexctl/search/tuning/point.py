@@ -58,6 +58,7 @@ STEP = 2e-5  # of the scales, over which matrices and runs are compared
 _ROUNDED_STEP = 1e-2  # the same of rounded runs: what rounding adds is small beside it
 _TOLERANCE = Tolerance.of(1e-7)  # of runs: derivatives are then accurate to 1e-3
 _LATER = 1e-3  # relative, of the period over which multipliers are compared
+_KNOWN = 3e-5  # relative accuracy of the period of the smallest sampling rate
 _BEST = 1e6  # of the objective's scale: more is no better
 _NEAR = 1e-6  # of a torque limit, within which a torque may be limited: steps round it down
 _NO_LIMIT = -1.0  # of what nothing limits
@@ -249,7 +250,7 @@ class Point:
             return {}
         here, later = (self._beside.multiplier(arm, x / rate) for x in (1.0, 1 + _LATER))
         slope = (later - here) / _LATER
-        if not slope > 0 or abs(here - 1) > _LATER * slope:
+        if not 0 < slope < np.inf or abs(here - 1) > _KNOWN * slope:
             return {}
         shift = (self.multiplier(arm, 1 / rate) - here) / slope
         return {RATE: float(rate / (1 - shift))} if shift < 1 else {}

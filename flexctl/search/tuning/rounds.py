@@ -144,7 +144,7 @@ class Rounds:
         except KeyboardInterrupt:  # what is best so far is verified
             self._interrupt()
             if self.live is not None and self.live.best is not None:
-                self.candidates.insert(1, self.live.best)
+                self.candidates.append(self.live.best)
         judged = self._judge_candidates(first)
         best = min(judged, key=lambda one: one.order)
         if best.violation > _KEPT and np.isfinite(best.violation) and not self.interrupted:
@@ -182,10 +182,16 @@ class Rounds:
             places = [found.u]
 
     def _judge_candidates(self, first: _Judged) -> list[_Judged]:
-        """Verify all candidates, the start first; after an interrupt, those judged so far."""
-        judged = list[_Judged]()
+        """Verify all candidates, the start first; after an interrupt, those judged so far.
+
+        Those whose verdicts are known cost nothing, and come before the last one.
+        """
+        arms, judged = {_key(arm) for arm in self.arms}, list[_Judged]()
+        start, *others = self.candidates
+        known = [u for u in others if arms <= self._verified.get(u.tobytes(), {}).keys()]
+        new = [u for u in others[::-1] if not any(u is one for one in known)]
         try:
-            for u in self.candidates:
+            for u in (start, *known, *new):
                 judged.append(self._judge(u, self.arms))
         except KeyboardInterrupt:
             self._interrupt()

@@ -5,13 +5,14 @@ import pytest
 
 from flexctl import design_controller, load_design, load_model
 from flexctl.loop import close_loop
+from flexctl.model import apply_settings
 from flexctl.plant import STIFFNESS_ERROR
 from flexctl.robustness.stiffness.followed_equilibria import _dips, stiffness_family
 
 
-def family_along(direction, design="vertical-2r-lqg"):
+def family_along(direction, design="vertical-2r-lqg", settings=()):
     """Loops whose law computes with stiffnesses that are wrong in a direction (p,)."""
-    arm = load_model("vertical-2r")
+    arm = apply_settings(load_model("vertical-2r"), settings)
     controller = design_controller(arm, load_design(design), parameters=(STIFFNESS_ERROR,))
     loop = close_loop(controller, arm)
     weight = controller.final_second_loop_weight
@@ -36,6 +37,16 @@ def test_an_interval_of_unstable_errors_between_stable_ones_is_not_stepped_over(
     stable, unstable = first_unstable(family, np.linspace(0.02, 1.0, 50))
     assert stable < family.end(1).alpha < unstable
     assert family.end(1).alpha == pytest.approx(0.7896866, rel=1e-6)
+
+
+@pytest.mark.slow
+def test_at_the_limit_of_an_undamped_arm_the_mode_that_grows_is_named():
+    # next to it that of 29 000 rad/s has a real part of 1e-7 1/s by round-off
+    keys = ("damping_ratio", "flexible_joint.damping")
+    undamped = [f"link{k}.{key}=0" for k in (1, 2) for key in keys]
+    end = family_along(np.ones(4), settings=undamped).end(1)
+    assert end.alpha == pytest.approx(0.2775613, rel=1e-6)
+    assert end.frequency == pytest.approx(144.06, rel=1e-4)
 
 
 @pytest.mark.slow
