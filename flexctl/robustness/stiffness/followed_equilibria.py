@@ -371,8 +371,8 @@ class ErrorFamily:
             there, tried = self.at(error, here, before), ahead - place
             change = _Change(_ENDED) if there is None else _change(here, there, path, tried)
             still = change.relative < _HARDLY
-            # after a step that was refused the next is no longer than it
-            step = tried * change.ratio(_FASTER if still else 1.0 if refused else _LONGER)
+            # the next is no longer than a step after one that was refused
+            step = tried * change.ratio(1.0 if refused else _FASTER if still else _LONGER)
             least = self._place(abs(here.error) + _resolution(here.error), sign) - place
             refused = there is None or change.relative > 1
             if there is None or refused:

@@ -241,8 +241,8 @@ class Point:
         """Smallest sampling rate next to a point where the loop limits it; empty elsewhere.
 
         With rho(T, u) the largest multiplier over a sample of T, rho = 1 at the limit: dT/du =
-        -(d rho/du)/(d rho/dT). That is one law a number, where the search of the limit takes a
-        hundred, and is as exact as the step, where that knows T to 1e-5.
+        -(d rho/du)/(d rho/dT). That takes one law for each number and is exact to first order. The
+        search of the limit takes a hundred laws and knows T to 1e-5, too little for differences.
         """
         assert self._beside is not None
         rate = entries(RATE, self._beside.metrics(arm, [RATE]))[0]
