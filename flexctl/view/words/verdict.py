@@ -164,9 +164,10 @@ def _error(e: Evaluation) -> str:
 def _creeps(e: Evaluation) -> str:
     """Name the decay rate of the slowest eigenvalue, as the run may be too short for it.
 
-    Not where the tip rests off its reference by as much as remains: that error does not decay.
+    Not where the tip rests off its reference by as much as remains, or a joint has no torque: that
+    error does not decay.
     """
-    if _stays_off(e):
+    if _stays_off(e) or _undriven(e):
         return ""
     if _stuck(e):
         rings = rings_words(e)

@@ -337,6 +337,7 @@ def test_joints_that_nothing_drives_in_a_run_are_named():
     idle = replace(alpha, effort=replace(alpha.effort, peak=alpha.effort.peak * [0.0, 1.0, 1.0]))
 
     assert ", but in its run joint1 receives no torque" in read([idle])[0]
+    assert "decays at" not in read([unsettled(idle)])[0]
     assert "receives no torque" not in read([alpha])[0]
     still = replace(idle, tracking=replace(idle.tracking, joint_error_max=np.zeros(3)))
     assert "receives no torque" not in read([still, beta])[0]
