@@ -58,7 +58,7 @@ class _Event(ct.Structure):
 
 class _Problem(ct.Structure):
     _fields_ = (
-        *_fields(_int, "method n m n_z held n_hat n_own n_lines n_b n_s n_noise noise_row"),
+        *_fields(_int, "method n m n_z held n_hat n_moving n_lines n_b n_s n_noise noise_row"),
         *_fields(_Function, "balance forward_dynamics momentum terms power"),
         *_fields(_Function, "bristles sliding deflections reference law law_jacobian"),
         *_fields(_double, "rtol atol_q atol_v fixed_step sample_time steepest"),
@@ -316,17 +316,18 @@ def _beside(values: Sequence[Array]) -> Array:
 
 def _sizes(loop: ClosedLoop) -> dict[str, int]:
     """Sizes of a loop's vectors: coordinates, torques, states of the law, estimates, lines."""
+    law = loop.controller
     return {
         "n": loop.truth.n,
         "m": loop.truth.m,
-        "n_z": loop.controller.n_state,
-        "n_hat": loop.controller.n_estimated if loop.controller.moves_fast else 0,
-        "n_own": loop.controller.n_own if loop.controller.moves_fast else 0,
+        "n_z": law.n_state,
+        "n_hat": law.n_estimated if law.moves_fast else 0,
+        "n_moving": 0 if law.sample_time else law.n_state - 2 * law.n_estimated,
         "n_lines": len(loop.truth.lines),
         "n_b": n_bristles(loop),
         "n_s": len(sticking_rows(loop)),
-        "n_noise": loop.controller.noise_rows.stop - loop.controller.noise_rows.start,
-        "noise_row": loop.controller.noise_rows.start,
+        "n_noise": law.noise_rows.stop - law.noise_rows.start,
+        "noise_row": law.noise_rows.start,
     }
 
 

@@ -194,9 +194,9 @@ static real pair_squares(const state_t *s, casadi_int n, const real *e, const re
   return sum;
 }
 
-/* The same of a state's error e at y: of the arm, of own states of the law and of an observer's
-   estimate, which are fed back and as fast, and of bristles. Integrals are as exact as the
-   positions that they sum up. */
+/* The same of a state's error e at y: of the arm, of the law's states and of an observer's
+   estimate, and of bristles. Integrals count too: with anti-windup their rates jump at limits,
+   where the arm does not feel them until the torque leaves its limit. */
 static real squares(const state_t *s, const real *e, const real *y) {
   const casadi_int n_hat = s->p->n_hat, end = 2 * s->n + s->n_z, at = end - 2 * n_hat;
   real sum = pair_squares(s, s->n, e, y) + pair_squares(s, n_hat, e + at, y + at);
@@ -204,7 +204,7 @@ static real squares(const state_t *s, const real *e, const real *y) {
     const real x = e[i] / weight_q(s, y[i]);
     sum += x * x;
   }
-  for (casadi_int i = at - s->p->n_own; i < at; i++) {
+  for (casadi_int i = at - s->p->n_moving; i < at; i++) {
     const real x = e[i] / weight_q(s, y[i]);
     sum += x * x;
   }
@@ -212,7 +212,7 @@ static real squares(const state_t *s, const real *e, const real *y) {
 }
 
 /* How many errors `squares` sums up. */
-static double count_squares(const state_t *s) { return 2 * (s->n + s->p->n_hat) + s->p->n_own + s->n_b; }
+static double count_squares(const state_t *s) { return 2 * (s->n + s->p->n_hat) + s->p->n_moving + s->n_b; }
 
 static double norm(const state_t *s, const real *e, const real *y) {
   return worst(s, root(squares(s, e, y) / count_squares(s)));

@@ -44,7 +44,7 @@ typedef struct {
   casadi_int method;             /* 0 esdirk, 1 explicit, 2 midpoint, 3 rk4 */
   casadi_int n, m, n_z, held;    /* coordinates, joints, states of the law, law sampled and held */
   casadi_int n_hat;              /* coordinates of an observer: the last 2 n_hat of z are q^, v^ */
-  casadi_int n_own;              /* own states of the law: the last n_own of z before q^, v^ */
+  casadi_int n_moving;           /* other states of the law that move between events, before them */
   casadi_int n_lines;            /* elastic lines */
   casadi_int n_b;                /* bristles of friction, with esdirk only */
   casadi_int n_s;                /* joints that slip and stick by events, with esdirk only */

@@ -45,7 +45,7 @@ from flexctl.verdict.performance import (
     run_times,
 )
 from flexctl.verdict.reasons import Reason, find_reasons, not_computed, unstable_orders
-from flexctl.verdict.sampling_rate import largest_multiplier, why_no_sampling_rate
+from flexctl.verdict.sampling_rate import LEAST_RATE, map_at_period, why_no_sampling_rate
 from flexctl.verdict.sensitivity_peaks import SensitivityPeaks
 from flexctl.verdict.smooth_margins import IN_PIECES, margin_pieces
 from flexctl.verdict.stability import Stability
@@ -59,6 +59,7 @@ from flexctl.verdict.stationary_noise import (
 __all__ = [
     "BASELINE",
     "IN_PIECES",
+    "LEAST_RATE",
     "LINEAR",
     "MORE_IS_BETTER",
     "NO_INSTRUMENTS",
@@ -93,10 +94,10 @@ __all__ = [
     "judge_friction",
     "judge_positions",
     "judge_residual",
-    "largest_multiplier",
     "linear_metrics",
     "linear_poses_metrics",
     "linear_poses_verdict",
+    "map_at_period",
     "margin_pieces",
     "metrics",
     "no_controller",

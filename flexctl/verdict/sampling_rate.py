@@ -10,11 +10,20 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.control import Controller, refused_at_period
 from flexctl.errors import ComputationError, DesignError, InputError
-from flexctl.loop import ClosedLoop, LinearLoop, remade, resampled, sampled_loops
+from flexctl.loop import (
+    ClosedLoop,
+    LinearLoop,
+    remade,
+    resampled,
+    sampled_loop,
+    sampled_loops,
+)
 
 _Maps = Callable[[Array], Sequence[Array]]  # one-sample maps of a loop for periods (K,) [s]
 
-_LONGEST = 10.0  # longest period [s] of the search
+LEAST_RATE = 0.1  # smallest rate [Hz] that is looked for
+
+_LONGEST = 1 / LEAST_RATE  # period [s]
 _MOST_LATE = 20  # samples that a delay may span: each is an additional state
 _TELLING = 1e-9  # decay of the slowest pole over a sample that exceeds round-off
 _EXACT = 1e-5  # relative accuracy of the period
@@ -69,18 +78,15 @@ def _law_at(
     return resampled(final, controller) if sampled and own else None, False
 
 
-def largest_multiplier(loop: ClosedLoop, final: LinearLoop, period: float) -> float:
-    """Largest modulus [-] of the multipliers of a loop over a sample, at another period [s].
+def map_at_period(loop: ClosedLoop, final: LinearLoop, period: float) -> Array:
+    """One-sample map (N, N), as `sampled_loop`, of a loop with its law at another period [s].
 
-    It is 1 at the period of the smallest sampling rate, where the loop limits that; infinite where
-    there is no such law.
+    Its largest multiplier is 1 at the period of the smallest sampling rate, where the loop limits
+    that. Raises DesignError or InputError where there is no such law.
     """
     law_at, _ = _law_at(loop, final)
-    if law_at is None:
-        step = sampled_loops(final, np.array([period]))[0]
-    else:
-        step = _map_of(law_at, period)
-    return float(np.abs(np.linalg.eigvals(step)).max()) if np.isfinite(step).all() else np.inf
+    linear = final if law_at is None else law_at(period)
+    return sampled_loop(linear, period, linear.delay)
 
 
 def why_no_sampling_rate(loop: ClosedLoop, final: LinearLoop) -> str | None:
@@ -163,7 +169,7 @@ def smallest_sampling_rate(
     periods = _periods_anew(loop, search) if anew else _periods(loop, search)
     first = search.first_unstable(periods)
     if first is None:
-        return 1 / _LONGEST
+        return LEAST_RATE
     stable = periods[periods < first]
     if anew and not len(stable):
         raise ComputationError(

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import flexctl
 import flexctl.search.tuning.point as points
 from flexctl import load_design, load_model
 from flexctl.search.tuning.margin_ends import margin_ends
@@ -15,10 +16,12 @@ from flexctl.search.tuning.verification import (
     verified,
     watched_over,
 )
+from flexctl.verdict import linear_poses_metrics
 
 RRP = ("theodore-ghosal-rrp", "rrp-stiff")  # bears 0.3 % of stiffness error
 VERTICAL = ("vertical-2r", "vertical-2r-cascade")  # sampled, under gravity
 OBSERVED = ("single-link-hub", "hub-lqg")
+RATE = "margins.min_sampling_rate"
 PATH = "stiffness.exact.path_alpha_upper>=0.1"
 
 
@@ -35,8 +38,9 @@ def problem_of(arm, design, *limits):
         (RRP, [PATH, "stiffness.exact.alpha_upper>=0.1", "margins.phase_deg>=30"]),
         (VERTICAL, ["margins.gain_db>=6", "margins.phase_deg>=30"]),
         (OBSERVED, ["stiffness.exact.alpha_lower<=-0.9", "margins.gain_db>=20"]),
+        (("vertical-2r", "vertical-2r-lqg"), ["margins.min_sampling_rate<=120"]),
     ],
-    ids=["decoupling", "cascade", "observer"],
+    ids=["decoupling", "cascade", "observer", "sampling rate"],
 )
 def test_ends_of_margins_move_as_exact_margins_do(arm, limits):
     problem = exact_limits(problem_of(*arm, *limits))
@@ -90,6 +94,35 @@ def test_what_is_watched_next_is_where_the_loop_is_least_stable():
     assert end.error < worst.error <= 0.1
     grid = [rate(error) for error in np.linspace(end.error, 0.1, 41)]
     assert rate(worst.error) > 0.9 * max(grid)
+
+
+@pytest.mark.parametrize("design", ["hub-pd", "hub-pid", "hub-lqg"])
+def test_the_loop_at_the_limit_of_the_sampling_rate_tells_whether_it_is_kept(design):
+    loop = problem_of("single-link-hub", design).loop(0)
+    rate = linear_poses_metrics(loop, [RATE])[RATE]
+    for factor, kept in ((1.01, True), (0.99, False)):
+        problem = problem_of("single-link-hub", design, f"{RATE}<={factor * rate!r}")
+        values, _, owners = problem.point(problem.free.start, slopes=False).eigenvalues()
+        own = [x for x, k in zip(values, owners, strict=True) if k == 0]
+        assert (max(own) < 0) == kept
+
+
+def test_a_rate_that_the_design_refuses_is_left_to_the_verdict():
+    # its notch lies above the Nyquist frequency there
+    (case,) = problem_of(*VERTICAL, f"{RATE}<=1").spectral[1].cases
+    assert case.period is None
+
+
+def test_tuning_keeps_a_limit_of_the_sampling_rate():
+    free, least = {"gains.Gp": (5.0, 500.0), "gains.Gv": (1.0, 50.0)}, "residual.tip_error_max"
+    found = flexctl.tune(
+        "single-link-hub", "hub-pd", free, minimise=least, subject_to=[f"{RATE}<=25"], starts=1
+    )
+    (limit,) = found.constraints
+    alone = flexctl.compare("single-link-hub", [found.tuned], baseline=False).evaluations[0]
+    assert found.feasible
+    assert limit.before > 25 >= limit.value
+    assert alone.min_sampling_rate == pytest.approx(limit.value, rel=1e-9)
 
 
 @pytest.mark.slow

@@ -51,6 +51,7 @@ _N_LOCUS = 81
 _WIDEST = 3.0  # largest error of a locus, whatever the interval
 _LOWEST = -0.95  # lowest error of a locus
 _VANISHED = 1e-12  # distance from -1 below which a state lasts no sample
+_BESIDE = 1e-6  # relative, of an error of which the matrix is singular
 _SMALLEST = 1e-4  # smallest |error| of a locus beside 0
 
 
@@ -262,9 +263,12 @@ class PoseLoop:
         """Limit at a crossing, with the name of the mode; None without one."""
         if crossing is None:
             return None
-        value = crossing.eigenvalue
-        matrix = self.loop.matrix(np.array([crossing.delta]))
-        mode = self.names.name(matrix, value) if np.isfinite(value) else "delayed torque"
+        value, delta = crossing.eigenvalue, crossing.delta
+        if np.isinf(value):  # a multiplier of -1; the matrix is singular there, not beside it
+            delta *= 1 - _BESIDE
+            values = self.loop.poles(np.array([delta]))
+            value = complex(values[np.abs(values).argmax()])
+        mode = self.names.name(self.loop.matrix(np.array([delta])), value)
         return StabilityLimit(alpha=crossing.delta, frequency=crossing.frequency, mode=mode)
 
     @property

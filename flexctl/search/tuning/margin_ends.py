@@ -13,6 +13,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, DesignError
+from flexctl.search.tuning.requirements import RATE
 from flexctl.search.tuning.spectra import Case, ClosedMatrix, Spectrum
 from flexctl.verdict import Evaluation
 
@@ -50,6 +51,8 @@ def margin_ends(key: str, verdict: Evaluation) -> Iterator[End]:
         for j, value in enumerate(margins.phase_deg.tolist()):
             if np.isfinite(value):
                 yield End(value=value, case=_phase(j, len(margins.phase_deg)))
+    elif key == RATE and verdict.min_sampling_rate:
+        yield End(value=verdict.min_sampling_rate, case=lambda rate: Case(period=1 / rate))
     elif key.startswith("stiffness.exact") and stiffness is not None and stiffness.exact:
         time, end = {
             "stiffness.exact.alpha_upper": (None, stiffness.exact.alpha_upper),
@@ -84,7 +87,8 @@ def end_slopes(
 
     `matrix` gives the state matrix of a case, `moved` the same with one number changed, and by how
     much. None where the margin does not end at an eigenvalue, or where it has no slope to speak of:
-    next to an error that leaves no equilibrium.
+    next to an error that leaves no equilibrium, or to a period from which on a delay spans another
+    number of samples.
     """
     size = max(abs(end.value), _LEAST)
     try:
@@ -92,6 +96,8 @@ def end_slopes(
         sides = [matrix(end.case(end.value + side * _STEP * size)).A for side in (1, -1)]
         beside = [there(end.case(end.value)).A for there, _ in moved]
     except (ComputationError, DesignError):
+        return None
+    if any(A.shape != here.A.shape for A in sides):
         return None
     spectrum = Spectrum.of(here)
     k = int(spectrum.values.real.argmax())

@@ -46,8 +46,8 @@ from flexctl.verdict import (
     OF_RUNS,
     Evaluation,
     Metric,
-    largest_multiplier,
     linear_poses_verdict,
+    map_at_period,
     margin_pieces,
     metrics,
     run_metrics,
@@ -80,7 +80,6 @@ class Point:
     _demanded: dict[int, Trajectory] = field(default_factory=dict)
     _metrics: dict[int, dict[str, Metric]] = field(default_factory=dict)
     _verdicts: dict[int, Evaluation] = field(default_factory=dict)
-    _multipliers: dict[tuple[int, float], float] = field(default_factory=dict)
     _near: list[tuple[Point, float]] = field(default_factory=list)
     _beside: Point | None = None
 
@@ -132,6 +131,13 @@ class Point:
 
     def matrix(self, case: Case) -> ClosedMatrix:
         """State matrix of a case."""
+        if case.period is not None:
+            final = self.linear(Case(arm=case.arm))
+            try:
+                step = map_at_period(self.loop(case.arm), final, case.period)
+            except InputError as error:  # the design refuses this period
+                raise DesignError(str(error)) from error
+            return ClosedMatrix(A=step, sample_time=case.period)
         linear = self.linear(replace(case, gains=()))
         return closed_matrix(linear, case.gains, solved=self._beside is None)
 
@@ -248,20 +254,20 @@ class Point:
         rate = entries(RATE, self._beside.metrics(arm, [RATE]))[0]
         if not rate > 0:
             return {}
-        here, later = (self._beside.multiplier(arm, x / rate) for x in (1.0, 1 + _LATER))
+        here, later = (self._beside._multiplier(arm, x / rate) for x in (1.0, 1 + _LATER))
         slope = (later - here) / _LATER
         if not 0 < slope < np.inf or abs(here - 1) > _KNOWN * slope:
             return {}
-        shift = (self.multiplier(arm, 1 / rate) - here) / slope
+        shift = (self._multiplier(arm, 1 / rate) - here) / slope
         return {RATE: float(rate / (1 - shift))} if shift < 1 else {}
 
-    def multiplier(self, arm: int, period: float) -> float:
-        """Largest multiplier over a sample of the linear loop, sampled at a period [s]."""
-        key = arm, period
-        if key not in self._multipliers:
-            final = self.linear(Case(arm=arm))
-            self._multipliers[key] = largest_multiplier(self.loop(arm), final, period)
-        return self._multipliers[key]
+    def _multiplier(self, arm: int, period: float) -> float:
+        """Largest multiplier over a sample of a law sampled at a period [s]; infinite without."""
+        try:
+            step = self.matrix(Case(arm=arm, period=period)).A
+        except (ComputationError, DesignError):
+            return np.inf
+        return float(np.abs(np.linalg.eigvals(step)).max())
 
     def arms(self, *, nominal: bool) -> range:
         """Arms that a requirement is of."""

@@ -20,6 +20,7 @@ from flexctl.search.tuning.requirements import (
 )
 from flexctl.search.tuning.spectra import linear_loop
 from flexctl.verdict import (
+    LEAST_RATE,
     MORE_IS_BETTER,
     NO_INSTRUMENTS,
     SENSORS,
@@ -34,6 +35,7 @@ _RANGES = {
     "stability.min_damping_ratio": (-1.0, 1.0),
     "margins.phase_deg": (0.0, 180.0),
     "margins.disk": (0.0, 2.0),
+    RATE: (LEAST_RATE, np.inf),
     "margins.sensors.phase_deg": (0.0, 180.0),
     "margins.sensors.disk": (0.0, 2.0),
     "margins.sensors.reading_disk": (0.0, 2.0),

@@ -33,7 +33,9 @@ _MARGINS = (
     "stiffness.exact.alpha_lower",
     "stiffness.exact.path_alpha_upper",
     "stiffness.exact.path_alpha_lower",
+    RATE,
 )
+_OF_AT_MOST = ("stiffness.exact.alpha_lower", "stiffness.exact.path_alpha_lower", RATE)
 _TO_MINIMISE = tuple(key for key in UNITS if key != "stability.stable")
 _TERM = re.compile(r"\s*(?:(?P<weight>[0-9.eE+-]+)\s*\*)?\s*(?P<key>[\w.]+)\s*")
 
@@ -67,7 +69,7 @@ class Requirement:
 
     @property
     def is_margin(self) -> bool:
-        """Whether it says of gain, phase or stiffness errors that no eigenvalue crosses in them.
+        """Whether it says that no eigenvalue crosses in a range of gains, phases, errors or rates.
 
         How far a search exceeds it is a measure of how unstable the loop is at its limit.
         """
@@ -107,7 +109,7 @@ def is_spectral(one: Requirement) -> bool:
     """Whether a limit is one of eigenvalues: margins of at least, or abscissae of at most, this."""
     if one.key in OF_EIGENVALUES:
         return one.limit.least == (one.key == "stability.min_damping_ratio")
-    return one.key in _MARGINS and one.limit.least != one.key.endswith("alpha_lower")
+    return one.key in _MARGINS and one.limit.least == (one.key not in _OF_AT_MOST)
 
 
 _SIZE_OF_ZERO = 1e-3  # in the unit of the metric

@@ -52,6 +52,8 @@ class Case:
         Complex factors of the law's torques (m,); empty for ones.
     order
         Of a finer truth of the nominal arm; 0 for the truth that is run.
+    period
+        At which the law is sampled [s]; None for its own.
     """
 
     arm: int = 0
@@ -59,6 +61,7 @@ class Case:
     error: float = 0.0
     gains: tuple[complex, ...] = ()
     order: int = 0
+    period: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flexctl.checks import Array
+from flexctl.control import refused_at_period
 from flexctl.errors import ComputationError, DesignError, FlexctlError
 from flexctl.loop import N_PATH, ClosedLoop, motion_poses
 from flexctl.search.limits import Limit
@@ -18,6 +19,7 @@ from flexctl.search.tuning.problem import Problem
 from flexctl.search.tuning.requirements import (
     OF_EIGENVALUES,
     PATH,
+    RATE,
     SETTLING,
     Objective,
     Requirement,
@@ -37,7 +39,7 @@ from flexctl.verdict import (
 )
 
 _KEPT = 0.1  # of the decay of the start: less does not count as stable
-_BEYOND = 1e-4  # by which ranges of errors are exceeded, relative to them
+_BEYOND = 1e-4  # by which ranges of errors and periods are exceeded, relative to them
 _LEAST_DAMPING = 1e-3  # damping ratio relative to which smaller limits are measured
 _SLIGHT = 1e-6  # violation of a settling time that is too long between two samples
 _BETWEEN = np.linspace(0.0, 1.0, 17) ** 3  # from a margin that is reached to one that is asked for
@@ -91,6 +93,10 @@ def _watched(loop: ClosedLoop, one: Requirement, arm: int, poses: int = _WATCHED
     elif one.key == "margins.phase_deg":
         factor = np.exp(1j * np.radians(value))
         yield from (replace(gain_case(j, m, factor), arm=arm) for j in range(m))
+    elif one.key == RATE:
+        longest = (1 + _BEYOND) / value
+        refused = refused_at_period(loop.controller, longest)
+        yield Case(arm=arm, period=None if refused else longest)
     elif one.key.startswith(PATH):
         yield from (Case(arm=arm, time=t, error=_beyond(value)) for t in times)
     elif one.key.startswith("stiffness."):
@@ -199,6 +205,8 @@ def _lost(one: Requirement, verdict: Evaluation, here: Point) -> Iterator[Case]:
     error, limit = (_beyond(value), 0.0) if one.is_margin else (0.0, value)
     if stability and along and rates.max(initial=-np.inf) > limit:
         yield Case(time=float(stability.path_t[rates.argmax()]), error=error)
+    if one.key == RATE and verdict.sampling_rate_limited_by:  # no law, and no eigenvalue
+        return
     for end in margin_ends(one.key, verdict):
         if not one.limit.holds(np.array(end.value)):
             yield end.case(end.value)

@@ -19,6 +19,7 @@ from flexctl.plant.plant import assemble_plant
 from flexctl.robustness.stiffness.independent_errors import close_wrong, run_along_mode
 from flexctl.robustness.stiffness.margin import stiffness_margin
 from flexctl.robustness.stiffness.pose_loop import Case
+from tests.designs import make_design
 from tests.random_arms import random_arm, random_pose
 from tests.robustness.stiffness.margin_witness import (
     all_parts,
@@ -423,6 +424,20 @@ def test_the_mode_in_which_a_margin_is_lost_is_named(make, truth, soft, mode):
 
     assert found.upper.mode == mode
     assert found.upper.kind == "flutter"
+
+
+def test_a_multiplier_of_minus_one_ends_the_margin_of_a_sampled_loop():
+    """Where the matrix of its bilinear form is singular; the law is made anew on both sides."""
+    weights = {"strain_energy": 1.0, "kinetic_energy": 1.0, "effort": 1.0}
+    tables = {"gains": {"Gp": 400.0, "Gv": 40.0}, "fast_loop": {"weights": weights}}
+    tables |= {"basis": {"kind": "modes", "order": 1}, "loop": {"sample_time": 0.005}}
+    design = make_design([0.0], [0.9], "composite", **tables)
+    truth = BasisChoice(kind="elements", order=2)
+    made = case(load_model("single-link-hub"), design, design.basis, truth)
+    lower = made[-1].exact.lower
+    assert lower.frequency == pytest.approx(np.pi / 0.005)
+    assert lower.mode == "joint1"
+    assert crosses(made, lower.alpha)
 
 
 def test_rates_of_a_sampled_loop_are_those_of_the_continuous_one_at_short_periods():
