@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from flexctl.verdict import UNITS, Evaluation
+from flexctl.verdict import MORE_IS_BETTER, UNITS, Evaluation
 from flexctl.view.words.numbers import figure
 
 _NAMES = {
@@ -85,7 +85,9 @@ def metric_value(key: str, value: float, units: Mapping[str, str] = UNITS) -> st
     if np.isnan(value):
         return "none"
     if np.isinf(value):
-        return "never" if key in _NEVER else "no limit"
+        if key in _NEVER:
+            return "never"
+        return "no limit" if key in MORE_IS_BETTER or value < 0 else "not known"
     if key in _PERCENT or (key.startswith("stiffness.") and "alpha" in key):
         return f"{figure(100 * value)} %"
     unit = units.get(key, "")

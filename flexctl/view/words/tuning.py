@@ -275,7 +275,8 @@ def _limits(tuning: Tuning) -> Iterator[str]:
     known = tuning.constraints
     won = [_short(one.requirement, units) for one in known if one.met and not one.was_met]
     if won:
-        yield f"Kept now, and not before: {listed(won)}."
+        how = ", by a loop that is stable" if _is_unstable(tuning.before) else ", and not before"
+        yield f"Kept now{how}: {listed(won)}."
     active = [_short(known[k].requirement, units) for k in active_limits(tuning)]
     if tuning.improved and tuning.starts and tuning.starts[0].multipliers.get(-1, 0.0) > 0:
         active.append(_stability(tuning))
@@ -317,7 +318,7 @@ def _short(one: Requirement, units: Mapping[str, str]) -> str:
 def _holds(one: Constraint, value: float) -> bool:
     """Whether a value keeps a limit, as far as it alone tells."""
     if one.requirement.torque_limits:
-        return bool(one.met)  # the peak alone does not say it
+        return one.violation <= _NOTHING  # the peak alone does not say it
     return bool(one.requirement.limit.holds(np.array(value)))
 
 
@@ -339,14 +340,14 @@ def _against(tuning: Tuning) -> Iterator[str]:
         yield f"There these stand against each other: {listed(names)}."
     for one in tuning.conflict:
         name = _short(one.requirement, units)
-        if one.violation <= _NOTHING and not np.isfinite(one.objective):
+        if one.violation <= _NOTHING and one.objective == np.inf:
             never = tuning.objective.metric == _SETTLING
             no = "but the tip never settles" if never else "with no value of the objective"
-            bought = f"all others are kept, {no}"
+            bought = f"a short search, not verified, keeps all others, {no}"
         elif one.violation <= _NOTHING:
             value = objective_value(tuning.objective, one.objective, units)
             what = objective_name(tuning.objective)
-            bought = f"all others are kept, with {what} {value} after a short search"
+            bought = f"a short search, not verified, keeps all others, with {what} {value}"
         elif np.isfinite(one.violation) and one.worst is not None:
             much = "" if one.worst.is_margin else f" {_by(one.worst, one.violation)}"
             bought = f"{_short(one.worst, units)} is still violated{much}"

@@ -26,6 +26,7 @@ _ALIKE = 0.1  # of the error that remains: a rest that is off by that error, so 
 _VISIBLE = 1e-6  # m: smaller motion is not told in numbers
 _BEYOND = 1e-5  # rad or m beyond a position limit: less is not told
 _RINGS = 0.05  # damping ratio below which a vibration lasts for several periods
+_UNDAMPED = 1e-10  # damping ratio that is round-off
 _NOTHING = 1e-6  # of the stiffness: the tolerance of a loop with an undamped mode
 _GRAVE = ("unstable-at-pose", "spillover", "friction-stuck", "friction-slides", "hunts")
 _METRICS = {  # others are called as they are
@@ -192,10 +193,9 @@ def rings_words(e: Evaluation) -> str:
     f = e.friction
     if f is None or not f.held_frequency or (f.held_damping_ratio or 0.0) >= _RINGS:
         return ""
-    return (
-        f"the arm goes on vibrating at {f.held_frequency:.3g} rad/s, with a damping ratio of "
-        f"{percent(f.held_damping_ratio)}"
-    )
+    ratio = f.held_damping_ratio or 0.0
+    damped = f"with a damping ratio of {percent(ratio)}" if abs(ratio) > _UNDAMPED else "undamped"
+    return f"the arm goes on vibrating at {f.held_frequency:.3g} rad/s, {damped}"
 
 
 def _stays_off(e: Evaluation) -> bool:

@@ -10,9 +10,10 @@ from flexctl.loop import FinalEquilibrium
 from flexctl.model import load_design
 from flexctl.search.tuning.free_numbers import FreeNumber, read_free
 from flexctl.search.tuning.local_search import Found
-from flexctl.search.tuning.record import Constraint, Tuning
+from flexctl.search.tuning.record import Constraint, Relief, Tuning
 from flexctl.search.tuning.requirements import read_objective, read_requirement
 from flexctl.verdict import NoiseLevels
+from flexctl.view.words.metrics import metric_value
 from tests.verdict_record import evaluation
 from tests.view.words.test_friction import sticks
 
@@ -89,6 +90,14 @@ def test_with_dry_friction_the_proof_leaves_it_out_and_the_ringing_is_said(tuned
     assert "Of the linear loop without dry friction, at rest at the end" in said
     assert "Dry friction may hold the joints there; then the arm goes on vibrating at 86.8 " in said
     assert "with a damping ratio of 0.12 %" in said
+
+
+def test_ringing_that_only_round_off_damps_is_undamped(tuned):
+    after = sticks()
+    for rate in (5e-14, -5e-14):
+        ringing = replace(after.friction, rings=rate + 86.8j)
+        said = flexctl.explain(replace(tuned, after=replace(after, friction=ringing)))
+        assert "goes on vibrating at 86.8 rad/s, undamped" in said
 
 
 def test_well_damped_ringing_is_not_worth_a_word(tuned):
@@ -281,6 +290,52 @@ def test_torque_limits_that_are_kept_now_are_told(tuned):
         assert ("Kept now, and not before: peak command" in told) == said
 
 
+def test_limits_that_an_unstable_start_kept_are_not_told_as_new(tuned):
+    limit = Constraint(
+        requirement=read_requirement("margins.gain_db>=6"),
+        before=9.0,
+        value=8.0,
+        was_met=False,
+        met=True,
+        violation=0.0,
+    )
+    unstable = evaluation("hub-pd", stability=replace(tuned.before.stability, stable=False))
+    told = flexctl.explain(replace(tuned, before=unstable, constraints=(limit,)))
+    assert "Kept now, by a loop that is stable: gain margin at least 6 dB" in told
+    assert "not before" not in told
+
+
+def test_a_torque_limit_that_is_kept_is_no_reason_of_an_unstable_loop(tuned):
+    limits = [("effort.peak<=limits", 0.0, 3.8), ("margins.gain_db>=6", 0.5, 3.0)]
+    known = tuple(
+        Constraint(
+            requirement=read_requirement(text), before=4.0, value=x, met=False, violation=beyond
+        )
+        for text, beyond, x in limits
+    )
+    told = flexctl.explain(replace(tuned, constraints=known, feasible=False))
+    assert "Not kept: gain margin 3 dB, to be at least 6 dB." in told
+
+
+@pytest.mark.parametrize(
+    ("goal", "value", "words"),
+    [
+        ("stiffness.exact.alpha_upper", -np.inf, "with stiffness overestimate"),
+        ("residual.settling_time", np.inf, "but the tip never settles"),
+        ("effort.energy", np.inf, "with no value of the objective"),
+        ("effort.energy", 2.0, "with energy 2 J"),
+    ],
+)
+def test_what_giving_way_buys_is_of_a_short_search(tuned, goal, value, words):
+    limit = read_requirement("margins.gain_db>=6")
+    way = Relief(requirement=limit, violation=0.0, worst=None, objective=value, evaluations=40)
+    lost = replace(tuned, objective=read_objective(goal), feasible=False, conflict=(way,))
+    told = flexctl.explain(lost)
+    assert "Without gain margin at least 6 dB: a short search, not verified, keeps" in told
+    assert words in told
+    assert ("no limit" in told) == (value == -np.inf)
+
+
 def test_a_limit_has_its_own_sentence(tuned):
     limit = Constraint(
         requirement=read_requirement("margins.disk>=0.3"),
@@ -316,3 +371,17 @@ def test_a_number_at_its_bound_says_whether_there_is_more(tuned, widest, words):
     )
     said = flexctl.explain(replace(tuned, free=(one,), values={one.name: (6.0, 9.0)}))
     assert f"{words}: {one.name} at its upper bound" in said
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("margins.gain_db", np.inf, "no limit"),
+        ("stiffness.exact.alpha_lower", -np.inf, "no limit"),
+        ("effort.energy", np.inf, "not known"),
+        ("residual.settling_time", np.inf, "never"),
+        ("effort.energy", np.nan, "none"),
+    ],
+)
+def test_what_has_no_value_is_no_limit_of_margins_alone(key, value, words):
+    assert metric_value(key, value) == words
