@@ -82,11 +82,14 @@ def map_at_period(loop: ClosedLoop, final: LinearLoop, period: float) -> Array:
     """One-sample map (N, N), as `sampled_loop`, of a loop with its law at another period [s].
 
     Its largest multiplier is 1 at the period of the smallest sampling rate, where the loop limits
-    that. Raises DesignError or InputError where there is no such law.
+    that. Raises DesignError or InputError where there is no such law, or it has no finite map.
     """
     law_at, _ = _law_at(loop, final)
     linear = final if law_at is None else law_at(period)
-    return sampled_loop(linear, period, linear.delay)
+    step = sampled_loop(linear, period, linear.delay)
+    if not np.isfinite(step).all():
+        raise DesignError(f"the loop is not finite over a sample of {period:.3g} s")
+    return step
 
 
 def why_no_sampling_rate(loop: ClosedLoop, final: LinearLoop) -> str | None:

@@ -107,10 +107,24 @@ def test_the_loop_at_the_limit_of_the_sampling_rate_tells_whether_it_is_kept(des
         assert (max(own) < 0) == kept
 
 
-def test_a_rate_that_the_design_refuses_is_left_to_the_verdict():
+def test_a_rate_that_the_design_refuses_is_limited_by_its_value():
     # its notch lies above the Nyquist frequency there
-    (case,) = problem_of(*VERTICAL, f"{RATE}<=1").spectral[1].cases
-    assert case.period is None
+    problem = problem_of(*VERTICAL, f"{RATE}<=1")
+    excess, _, owners = problem.point(problem.free.start, slopes=False).limits()
+    assert len(problem.spectral) == 1
+    assert owners == [0]
+    assert excess[0] > 1
+
+
+def test_numbers_with_which_the_design_refuses_the_rate_are_kept_away_from():
+    # a derivative filter above the Nyquist frequency of 100 Hz
+    known = load_model("single-link-hub"), load_design("hub-pid")
+    free = {"gains.derivative_filter": (100.0, 400.0)}
+    problem = read_problem(*known, free, minimise="effort.peak", subject_to=[f"{RATE}<=100"])
+    (one,) = problem.free.numbers
+    for filter_, there in ((310.0, True), (318.0, False)):
+        pieces = problem.at(np.array([one.place(filter_)]), slopes=False)
+        assert np.isfinite(pieces.values).all() == there
 
 
 def test_tuning_keeps_a_limit_of_the_sampling_rate():

@@ -97,7 +97,7 @@ def end_slopes(
         beside = [there(end.case(end.value)).A for there, _ in moved]
     except (ComputationError, DesignError):
         return None
-    if any(A.shape != here.A.shape for A in sides):
+    if any(A.shape != here.A.shape for A in (*sides, *beside)):
         return None
     spectrum = Spectrum.of(here)
     k = int(spectrum.values.real.argmax())

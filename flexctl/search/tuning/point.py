@@ -9,6 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from flexctl.checks import Array
+from flexctl.control import refused_at_period
 from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.loop import ClosedLoop, LinearLoop
 from flexctl.search.tuning.goals import Goals
@@ -80,6 +81,7 @@ class Point:
     _demanded: dict[int, Trajectory] = field(default_factory=dict)
     _metrics: dict[int, dict[str, Metric]] = field(default_factory=dict)
     _verdicts: dict[int, Evaluation] = field(default_factory=dict)
+    _multipliers: dict[tuple[int, float], float] = field(default_factory=dict)
     _near: list[tuple[Point, float]] = field(default_factory=list)
     _beside: Point | None = None
 
@@ -132,9 +134,12 @@ class Point:
     def matrix(self, case: Case) -> ClosedMatrix:
         """State matrix of a case."""
         if case.period is not None:
-            final = self.linear(Case(arm=case.arm))
+            loop, final = self.loop(case.arm), self.linear(Case(arm=case.arm))
+            # beside a place that is allowed a law that is not designed anew has slopes all the same
+            if not self._beside and (key := refused_at_period(loop.controller, case.period)):
+                raise DesignError(f"{key}: refused where it is sampled every {case.period:.3g} s")
             try:
-                step = map_at_period(self.loop(case.arm), final, case.period)
+                step = map_at_period(loop, final, case.period)
             except InputError as error:  # the design refuses this period
                 raise DesignError(str(error)) from error
             return ClosedMatrix(A=step, sample_time=case.period)
@@ -263,11 +268,14 @@ class Point:
 
     def _multiplier(self, arm: int, period: float) -> float:
         """Largest multiplier over a sample of a law sampled at a period [s]; infinite without."""
-        try:
-            step = self.matrix(Case(arm=arm, period=period)).A
-        except (ComputationError, DesignError):
-            return np.inf
-        return float(np.abs(np.linalg.eigvals(step)).max())
+        key = arm, period
+        if key not in self._multipliers:
+            try:
+                step = self.matrix(Case(arm=arm, period=period)).A
+                self._multipliers[key] = float(np.abs(np.linalg.eigvals(step)).max())
+            except (ComputationError, DesignError):
+                self._multipliers[key] = np.inf
+        return self._multipliers[key]
 
     def arms(self, *, nominal: bool) -> range:
         """Arms that a requirement is of."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from flexctl.control import refused_at_period
 from flexctl.errors import ComputationError, DesignError
 from flexctl.loop import ClosedLoop, Setup, ShapesChoice, spectral_abscissa
 from flexctl.model import Arm, BasisChoice, Design, check_design
@@ -22,9 +23,15 @@ from flexctl.search.tuning.refusals import (
     default_objective,
     require_gains,
 )
-from flexctl.search.tuning.requirements import read_objective, read_requirement, worst
+from flexctl.search.tuning.requirements import (
+    RATE,
+    Requirement,
+    read_objective,
+    read_requirement,
+    worst,
+)
 from flexctl.search.tuning.spectra import linear_loop
-from flexctl.search.tuning.verification import watched_over
+from flexctl.search.tuning.verification import longest_period, watched_over
 from flexctl.verdict import linear_poses_metrics, require_motion
 
 
@@ -71,6 +78,7 @@ def read_problem(
     limits = _default_limits(loop) if subject_to is None else subject_to
     requirements = tuple(map(read_requirement, limits))
     check_metrics(loop, objective, requirements, numbers)
+    requirements = tuple(_by_value(loop, one) for one in requirements)
     numbers = allowed_bounds(loop, numbers)
     problem = Problem(
         study=study,
@@ -82,6 +90,14 @@ def read_problem(
         possible=ArmSet(variations=variations),
     )
     return watched_over(problem, ({},))
+
+
+def _by_value(loop: ClosedLoop, one: Requirement) -> Requirement:
+    """Return a limit; of a sampling rate that the design refuses, as one by values alone."""
+    if one.key != RATE or one.limit.least:
+        return one
+    refused = refused_at_period(loop.controller, longest_period(loop, one))
+    return replace(one, by_value=refused is not None)
 
 
 def _default_limits(loop: ClosedLoop) -> list[str]:

@@ -52,11 +52,15 @@ class Requirement:
         Whether it is of the nominal arm alone.
     torque_limits
         Whether it limits peaks of the torque by the limits of the arm.
+    by_value
+        Whether a search can go by values of the metric alone, as the design of the file does not
+        exist at this limit.
     """
 
     limit: Limit
     nominal: bool = False
     torque_limits: bool = False
+    by_value: bool = False
 
     def __str__(self) -> str:
         text = f"{PEAK} <= limits" if self.torque_limits else str(self.limit)
@@ -109,7 +113,8 @@ def is_spectral(one: Requirement) -> bool:
     """Whether a limit is one of eigenvalues: margins of at least, or abscissae of at most, this."""
     if one.key in OF_EIGENVALUES:
         return one.limit.least == (one.key == "stability.min_damping_ratio")
-    return one.key in _MARGINS and one.limit.least == (one.key not in _OF_AT_MOST)
+    own = one.key in _MARGINS and not one.by_value
+    return own and one.limit.least == (one.key not in _OF_AT_MOST)
 
 
 _SIZE_OF_ZERO = 1e-3  # in the unit of the metric

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.control import refused_at_period
 from flexctl.errors import ComputationError, DesignError, FlexctlError
 from flexctl.loop import N_PATH, ClosedLoop, motion_poses
 from flexctl.search.limits import Limit
@@ -94,9 +93,7 @@ def _watched(loop: ClosedLoop, one: Requirement, arm: int, poses: int = _WATCHED
         factor = np.exp(1j * np.radians(value))
         yield from (replace(gain_case(j, m, factor), arm=arm) for j in range(m))
     elif one.key == RATE:
-        longest = (1 + _BEYOND) / value
-        refused = refused_at_period(loop.controller, longest)
-        yield Case(arm=arm, period=None if refused else longest)
+        yield Case(arm=arm, period=longest_period(loop, one))
     elif one.key.startswith(PATH):
         yield from (Case(arm=arm, time=t, error=_beyond(value)) for t in times)
     elif one.key.startswith("stiffness."):
@@ -105,6 +102,14 @@ def _watched(loop: ClosedLoop, one: Requirement, arm: int, poses: int = _WATCHED
         yield from (Case(arm=arm, time=t) for t in times)
     else:
         yield Case(arm=arm)
+
+
+def longest_period(loop: ClosedLoop, one: Requirement) -> float:
+    """Period [s] at which a loop has to be stable for a limit of the smallest sampling rate.
+
+    At least its own: sampled faster it need not be.
+    """
+    return max((1 + _BEYOND) / one.limit.value, loop.controller.sample_time or 0.0)
 
 
 def _beyond(error: float) -> float:
