@@ -17,7 +17,7 @@ computed on a grid of dampers, and crossings are bisected.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -76,6 +76,8 @@ class JointDamper:
     joint
         Index of the joint; None for all together. Their dampers are in proportion: positive ones to
         their Coulomb friction, per unit of it; negative ones to the steepest fall of each, from -1.
+    beside
+        Index of another joint that is stuck; None where no joint is.
     sliding
         Whether it slides, so that amplitudes are lengths; None for joints of both kinds.
     least
@@ -88,6 +90,7 @@ class JointDamper:
     """
 
     joint: int | None
+    beside: int | None = None
     sliding: bool | None
     least: float
     unstable: tuple[UnstableDampers, ...]
@@ -144,7 +147,8 @@ class FrictionVerdict(Summary):
     Attributes
     ----------
     dampers
-        The loop with any damper at each joint that has dry friction, and at all together.
+        The loop with any damper at each joint that has dry friction, at all together, and at each
+        of them while another one is stuck.
     sticking_offset
         Largest distance [m] of the tip, where friction may hold the arm for ever, from where it is
         with the joints at the reference; infinite where nothing else holds it, None where integral
@@ -219,6 +223,7 @@ def judge_friction(loop: ClosedLoop, linear: LinearLoop) -> FrictionVerdict | No
     dampers = [_judge(linear, dry, k, joint) for k, joint in enumerate(joints)]
     if len(joints) > 1:
         dampers.append(_judge(linear, dry, None, None))
+        dampers += _beside_stuck_ones(linear, dry, joints)
     J = slopes_at_rest(loop, linear)
     integral = _integrates(loop, J)
     offset, moved = _sticking_offset(loop, linear, dry, J)
@@ -260,11 +265,21 @@ def steepest_fall(friction: Friction) -> float:
     return float(np.sqrt(2 / np.e) * drop / friction.stribeck_velocity)
 
 
-def _judge(linear: LinearLoop, dry: _DryJoints, k: int | None, joint: int | None) -> JointDamper:
-    """Judge the loop with a damper at the k-th dry joint, or with all dampers (None)."""
+def _judge(
+    linear: LinearLoop,
+    dry: _DryJoints,
+    k: int | None,
+    joint: int | None,
+    beside: int | None = None,
+) -> JointDamper:
+    """Judge the loop with a damper at the k-th dry joint, or with all dampers (None).
+
+    `linear` is the loop with the joint `beside` held, where one is.
+    """
     if k is not None:
         rows, force, least = (dry.rows[k],), float(dry.coulomb[k]), -float(dry.fall[k])
-        damped = _Damped(loop=linear, rows=rows, size=np.ones(1))
+        winding = 0 if beside is None else _n_winding(linear.poles)
+        damped = _Damped(loop=linear, rows=rows, size=np.ones(1), winding=winding)
         found = damped.unstable(least)
     else:
         force, least = 1.0, -1.0 if dry.fall.any() else 0.0
@@ -286,11 +301,27 @@ def _judge(linear: LinearLoop, dry: _DryJoints, k: int | None, joint: int | None
     ]
     return JointDamper(
         joint=joint,
+        beside=beside,
         sliding=slide.pop() if len(slide) == 1 else None,
         least=least,
         unstable=tuple(ranges),
         stuck=damped.stuck,
     )
+
+
+def _beside_stuck_ones(
+    linear: LinearLoop, dry: _DryJoints, joints: Sequence[int]
+) -> Iterator[JointDamper]:
+    """Judge the loop with a damper at one dry joint while another is stuck, in all pairs."""
+    for k, stuck in enumerate(joints):
+        held = _hold(linear, dry.rows[k : k + 1])
+        if held is None:
+            continue
+        for other, joint in enumerate(joints):
+            if other != k:
+                row = dry.rows[other] - (dry.rows[other] > dry.rows[k])
+                moved = replace(dry, rows=(*dry.rows[:other], row, *dry.rows[other + 1 :]))
+                yield _judge(held, moved, other, joint, stuck)
 
 
 def _amplitude(force: float, damper: float, frequency: float | None) -> float | None:
@@ -311,11 +342,15 @@ class _Range(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class _Damped:
-    """A linear loop with dampers delta times `size` (k,) on the rates of k coordinates `rows`."""
+    """A linear loop with dampers delta times `size` (k,) on the rates of k coordinates `rows`.
+
+    `winding` of its eigenvalues are zero with any damper: integrals of a stuck joint.
+    """
 
     loop: LinearLoop
     rows: tuple[int, ...]
     size: Array
+    winding: int = 0
 
     @cached_property
     def scale(self) -> float:
@@ -328,7 +363,12 @@ class _Damped:
 
     def abscissa(self, delta: float) -> float:
         """Spectral abscissa [1/s] with a damper."""
-        return spectral_abscissa(self._with(delta).poles)
+        return spectral_abscissa(self._moving(delta))
+
+    def _moving(self, delta: float) -> ComplexArray:
+        """Eigenvalues with a damper, without those of integrals that wind up."""
+        poles = self._with(delta).poles
+        return poles[np.argsort(np.abs(poles))[self.winding :]]
 
     def _with(self, delta: float) -> LinearLoop:
         plant = self.loop.plant
@@ -420,7 +460,7 @@ class _Damped:
         return float(scipy.optimize.brentq(rate, a, b, xtol=1e-9 * self.scale, rtol=1e-10))  # pyright: ignore[reportArgumentType]
 
     def _frequency(self, damper: float) -> float:
-        poles = self._with(damper).poles
+        poles = self._moving(damper)
         return float(abs(poles[poles.real.argmax()].imag))
 
     @property
@@ -450,37 +490,47 @@ class _Damped:
     @cached_property
     def _held(self) -> LinearLoop | None:
         """The loop with the coordinates held; None where nothing else is there."""
-        plant, n = self.loop.plant, len(self.loop.plant.M)
-        free = np.setdiff1d(np.arange(n), self.rows)
-        if not len(free):
-            return None
-        both, grid = np.append(free, n + free), np.ix_(free, free)
-        held = replace(
-            plant,
-            **{name: getattr(plant, name)[grid] for name in ("M", "D", "K", "K_elastic")},
-            B=plant.B[free],
-            q0=plant.q0[free],
-            outputs=plant.outputs[:, both],
-            coordinates=tuple(plant.coordinates[k] for k in free),
+        return _hold(self.loop, self.rows)
+
+
+def _hold(loop: LinearLoop, rows: Sequence[int]) -> LinearLoop | None:
+    """Hold coordinates of the plant of a loop; None where it has no others."""
+    plant, n = loop.plant, len(loop.plant.M)
+    free = np.setdiff1d(np.arange(n), rows)
+    if not len(free):
+        return None
+    both, grid = np.append(free, n + free), np.ix_(free, free)
+    held = replace(
+        plant,
+        **{name: getattr(plant, name)[grid] for name in ("M", "D", "K", "K_elastic")},
+        B=plant.B[free],
+        q0=plant.q0[free],
+        outputs=plant.outputs[:, both],
+        coordinates=tuple(plant.coordinates[k] for k in free),
+    )
+
+    def around(one: LinearLoop) -> LinearLoop:
+        return replace(
+            one,
+            plant=held,
+            feedback=one.feedback[:, both],
+            driven_by=one.E[:, both],
+            own=one.F,
+            samples=tuple(map(around, one.samples)),
         )
 
-        def around(loop: LinearLoop) -> LinearLoop:
-            return replace(
-                loop,
-                plant=held,
-                feedback=loop.feedback[:, both],
-                driven_by=loop.E[:, both],
-                own=loop.F,
-                samples=tuple(map(around, loop.samples)),
-            )
-
-        return around(self.loop)
+    return around(loop)
 
 
 def _judge_moving(poles: ComplexArray) -> bool | str:
     """Judge poles without those at zero: integrals that wind up."""
-    moving = poles[np.abs(poles) > _SETTLED * np.abs(poles).max(initial=1.0)]
+    moving = poles[np.argsort(np.abs(poles))[_n_winding(poles) :]]
     return judge_poles(moving) if len(moving) else True
+
+
+def _n_winding(poles: ComplexArray) -> int:
+    """Count eigenvalues at zero."""
+    return int((np.abs(poles) <= _SETTLED * np.abs(poles).max(initial=1.0)).sum())
 
 
 def _integrates(loop: ClosedLoop, J: Array) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from flexctl.robustness import StiffnessTolerance
 from flexctl.verdict.evaluation import Evaluation
-from flexctl.verdict.friction import FrictionVerdict
+from flexctl.verdict.friction import FrictionVerdict, JointDamper
 from flexctl.verdict.margins import StabilityMargins
 from flexctl.verdict.margins_at_sensors import SensorMargins
 from flexctl.verdict.stability import Stability
@@ -155,24 +155,32 @@ def _friction(f: FrictionVerdict, settle_within: float) -> list[Reason]:
     reasons = []
     vibrating = max(f.dampers, key=lambda own: own.amplitude)
     if vibrating.amplitude:
-        facts = {"joint": vibrating.joint, "sliding": vibrating.sliding}
+        facts = {"joint": vibrating.joint, "beside": vibrating.beside}
+        facts |= {"sliding": vibrating.sliding}
         facts |= {"amplitude": vibrating.amplitude, "threshold": vibrating.threshold}
         facts |= {"frequency": vibrating.frequency, "smaller": vibrating.smaller_amplitude}
         reasons.append(Reason(code="friction-vibrates", facts=facts))
     kinds = {
-        "friction-stuck": [own.joint for own in f.dampers if own.stuck is False],
-        "friction-slides": [own.joint for own in f.dampers if not own.slides],
+        "friction-stuck": [own for own in f.dampers if own.stuck is False],
+        "friction-slides": [own for own in f.dampers if not own.slides],
     }
-    for code, joints in kinds.items():
-        if joints:
-            known = [joint for joint in joints if joint is not None]
-            reasons.append(Reason(code=code, facts={"joints": known}))
+    reasons += [Reason(code=code, facts=_which(found)) for code, found in kinds.items() if found]
     if f.hunts:
         reasons.append(Reason(code="hunts"))
     elif f.sticking_offset is not None and f.sticking_offset > settle_within:
         facts = {"offset": f.sticking_offset, "creeps": f.creeps}
         reasons.append(Reason(code="sticks", facts=facts))
     return reasons
+
+
+def _which(found: Sequence[JointDamper]) -> dict[str, Any]:
+    """Which joints they are: single ones, and where there is none all of them, or pairs."""
+    joints = [own.joint for own in found if own.beside is None and own.joint is not None]
+    pairs = [[own.joint, own.beside] for own in found if own.beside is not None]
+    together = any(own.joint is None for own in found)
+    if joints:
+        return {"joints": joints, "together": False, "pairs": []}
+    return {"joints": [], "together": together, "pairs": pairs}
 
 
 def _stiffness(s: StiffnessTolerance) -> list[Reason]:

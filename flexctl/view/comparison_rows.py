@@ -51,6 +51,7 @@ class _Merit:
     optional: bool = False  # a row that is left out where no design has the figure
     endless: float = float("inf")  # the value from which on nothing limits it
     beyond: str = "no limit"  # what is written of such a value
+    nothing: str = "0"  # what is written of a figure that is exactly 0
 
 
 def _at(path: str, pick: Callable[[Any], Any] | None = None) -> Reader:
@@ -238,9 +239,9 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
     },
     "Friction": {
         "vibrations grow up to": (
-            _Merit(_at("friction.amplitude"), "{joint}", min, optional=True),
+            _Merit(_at("friction.amplitude"), "{joint}", min, nothing="none", optional=True),
             "amplitude of a joint up to which friction lets vibrations grow, by its describing "
-            "function; 0: no damper makes the loop unstable",
+            "function, also while another joint is stuck; none: no vibration grows",
         ),
         "sliding is unstable": (
             _Merit(_at("friction", _slides), optional=True),
@@ -456,6 +457,8 @@ def _text(value: Any, merit: _Merit, evaluation: Evaluation) -> str:
     if value is None:
         known = not evaluation["failed"] and evaluation.get(merit.of) is not None
         return merit.missing if known else "-"
+    if value == 0:
+        return merit.nothing
     return merit.beyond if value >= merit.endless else _number(factor * value)
 
 

@@ -14,7 +14,14 @@ from flexctl.model import Friction
 from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict.evaluation import evaluate
-from flexctl.verdict.friction import _Damped, _DryJoints, _judge, judge_friction, steepest_fall
+from flexctl.verdict.friction import (
+    _beside_stuck_ones,
+    _Damped,
+    _DryJoints,
+    _judge,
+    judge_friction,
+    steepest_fall,
+)
 from flexctl.verdict.named_metrics import metrics
 from flexctl.verdict.reasons import find_reasons
 from flexctl.view.explain import explain
@@ -211,6 +218,76 @@ def test_crossings_are_those_of_a_scan(pushed, seed):
             assert (rate > 0) == any(low < d < high for low, high, *_ in found), d
 
 
+TWO = _DryJoints(
+    rows=(0, 1),
+    fall=np.array([0.2, 0.1]),
+    coulomb=np.ones(2),
+    breakaway=np.ones(2),
+    slide=(False, False),
+)
+
+
+@pytest.fixture(scope="module")
+def coupled(make):
+    """coupled(seed, n_z): three springs and masses, feedback of all to the first two, integrals."""
+
+    def couple(seed, n_z=0):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(3, 3))
+        M, K = np.eye(3) + X @ X.T / 5, 8 * (X.T @ X) + 4 * np.eye(3)
+        gains = rng.normal(size=(2, 3)) * 12, rng.normal(size=(2, 3)) * 3 - 3 * np.eye(2, 3)
+        by_z = -np.diag(rng.uniform(1, 3, 2)) if n_z else None
+        return make["linear"](M, 0.3 * np.eye(3), K, *gains, by_z)
+
+    return couple
+
+
+def beside(linear, stuck, d):
+    """Eigenvalues with a mass fixed, without its integral, and a damper d on the other one."""
+    M, K, D = linear.plant.M, linear.plant.K, linear.plant.D.copy()
+    D[1 - stuck, 1 - stuck] += d
+    free = np.setdiff1d(range(3), [stuck])
+    moved, grid = [*free, *(free + 3)], np.ix_(free, free)
+    push = np.linalg.solve(M[grid], linear.plant.B[free])
+    springs = np.linalg.solve(M[grid], np.hstack([K[grid], D[grid]]))
+    n_z = linear.integral_gain.shape[1]
+    winds = [k for k in range(n_z) if k != stuck]
+    A = np.zeros((4 + len(winds), 4 + len(winds)))
+    A[:2, 2:4] = np.eye(2)
+    A[2:4, :4] = push @ linear.feedback[:, moved] - springs
+    A[2:4, 4:] = push @ linear.integral_gain[:, winds]
+    if len(winds):
+        A[4, list(free).index(winds[0])] = 1.0
+    return np.linalg.eigvals(A)
+
+
+@pytest.mark.parametrize("seed", [1969, 3341, 5431])
+def test_a_damper_beside_a_stuck_joint_may_be_all_that_is_unstable(coupled, seed):
+    linear = coupled(seed)
+    alone = [_judge(linear, TWO, k, k) for k in (0, 1, None)]
+    assert all(own.stable and own.stuck is True for own in alone)
+    found = list(_beside_stuck_ones(linear, TWO, (0, 1)))
+    assert [(own.joint, own.beside) for own in found] == [(1, 0), (0, 1)]
+    assert [own.stable for own in found].count(False) == 1
+
+
+@pytest.mark.parametrize("n_z", [0, 2])
+@pytest.mark.parametrize("seed", [*range(40, 52), 1969, 3341, 5431])
+def test_ranges_beside_a_stuck_joint_are_those_of_a_scan(coupled, seed, n_z):
+    linear = coupled(seed, n_z)
+    for own in _beside_stuck_ones(linear, TWO, (0, 1)):
+        ends = [end for range_ in own.unstable for end in (range_.low, range_.high)]
+        for d in np.concatenate([np.linspace(own.least, 1.0, 30), np.geomspace(1.0, 1e4, 100)]):
+            if min((abs(d - end) for end in ends), default=1.0) > 1e-6 * (1 + abs(d)):
+                rate = beside(linear, own.beside, d).real.max()
+                inside = any(range_.low < d < range_.high for range_ in own.unstable)
+                assert (rate > 0) == inside, (own.joint, d)
+        for range_ in own.unstable:
+            if range_.frequency is not None:
+                near = beside(linear, own.beside, range_.low) - 1j * range_.frequency
+                assert np.abs(near).min() < 1e-6 * max(range_.frequency, 1.0)
+
+
 @pytest.fixture(scope="module")
 def noncollocated(make):
     """A rotor, a spring and a link that rubs; the rotor's own feedback takes damping away."""
@@ -313,7 +390,8 @@ def test_two_joints_are_judged_alone_and_together(make):
     loop = make["close"](arm, design)
     linear = linear_poses(loop).final
     verdict = judge_friction(loop, linear)
-    assert [own.joint for own in verdict.dampers] == [0, 1, None]
+    pairs = [(0, None), (1, None), (None, None), (1, 0), (0, 1)]
+    assert [(own.joint, own.beside) for own in verdict.dampers] == pairs
     assert verdict.stable
     # static equilibria by hand: (K - B Kq) q = -f at the corners
     J = linear.plant.K - linear.plant.B @ linear.feedback[:, :2]
@@ -365,7 +443,7 @@ def test_joints_together_slide_on_the_steepest_fall_of_each(make):
         )
         loop = make["close"](arm, design)
         linear = linear_poses(loop).final
-        together = judge_friction(loop, linear).dampers[-1]
+        together = judge_friction(loop, linear).dampers[2]
         D = linear.plant.D - np.diag(slopes)
         poles = linear.with_plant(replace(linear.plant, D=D)).poles
         assert together.least == -1
@@ -382,7 +460,7 @@ def test_joints_with_static_friction_alone_are_judged_together(make):
     arm = make["arm"]([line | {"friction": {**FALLS[1], "coulomb": 0.0}}] * 2)
     gains = {"Gp": [40.0] * 2, "Gv": [12.0] * 2}
     loop = make["close"](arm, make["design"]([0.3, 0.4], [0.5, 0.2], "joint-pd", gains=gains))
-    together = judge_friction(loop, linear_poses(loop).final).dampers[-1]
+    together = judge_friction(loop, linear_poses(loop).final).dampers[2]
 
     assert together.joint is None
     assert together.stable

@@ -383,6 +383,8 @@ def _vibrates(facts: Mapping[str, Any]) -> str:
     least = facts["threshold"]
     which = f"vibrations larger than about {size(least)}" if least else "small vibrations"
     where = "its joints" if facts["joint"] is None else f"joint{facts['joint'] + 1}"
+    if facts["beside"] is not None:
+        where += f", while joint{facts['beside'] + 1} is stuck,"
     smaller = f", smaller ones to about {size(facts['smaller'])}" if facts["smaller"] else ""
     largest = size(facts["amplitude"])
     return (
@@ -391,9 +393,15 @@ def _vibrates(facts: Mapping[str, Any]) -> str:
     )
 
 
-def _dry_joints(facts: Mapping[str, Any]) -> str:
-    joints = [f"joint{joint + 1}" for joint in facts["joints"]]
-    return listed(joints) if joints else "all joints together"
+def _dry_joints(facts: Mapping[str, Any], pair: str) -> str:
+    """Name the joints of a reason; `pair` says what two of them do."""
+    named = [f"joint{joint + 1}" for joint in facts["joints"]]
+    if facts["together"]:
+        named.append("all joints together")
+    elif facts["pairs"]:
+        pairs = sorted(facts["pairs"])
+        named += [pair.format(f"joint{one + 1}", f"joint{other + 1}") for one, other in pairs]
+    return listed(named)
 
 
 def _orders(facts: Mapping[str, Any]) -> str:
@@ -429,10 +437,12 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ),
     "stiffness": _stiffness,
     "friction-vibrates": _vibrates,
-    "friction-stuck": lambda facts: f"it is unstable while friction holds {_dry_joints(facts)}",
+    "friction-stuck": lambda facts: (
+        f"it is unstable while friction holds {_dry_joints(facts, '{} beside {}')}"
+    ),
     "friction-slides": lambda facts: (
-        f"slow sliding of {_dry_joints(facts)} is unstable (stick-slip): friction falls with speed "
-        "by more than the loop damps"
+        f"slow sliding of {_dry_joints(facts, '{} while {} is stuck')} is unstable (stick-slip): "
+        "friction falls with speed by more than the loop damps"
     ),
     "hunts": lambda _: (
         "it may hunt: integral action can break a joint away from its static friction again and "
