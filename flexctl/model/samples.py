@@ -15,6 +15,10 @@ from flexctl.model.record import Unquoted
 from flexctl.model.refusals import refuse
 
 
+_CONTRADICTS = 0.3  # of the motion, root mean square: degrees and wrong signs miss by more
+_STILL = 1e-3  # rad, m or per s: of joints that hardly move
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Samples:
     """A sampled motion: `t` (N,) [s], rising, N >= 2; `joint` (joints, N) [rad or m].
@@ -38,6 +42,24 @@ class Samples:
             raise InputError(f"t[{back + 1}]: {why}")
 
 
+    def contradictions(self) -> list[str]:
+        """Say which rates and accelerations, integrated, miss the motion by far, as other units do.
+
+        Means are left out, and so is noise: a bias of a sensor is no contradiction.
+        """
+        rates = {j: self.rate.get(j, np.gradient(q, self.t)) for j, q in enumerate(self.joint)}
+        given = [("rate", j, self.joint[j], rate) for j, rate in self.rate.items()]
+        given += [("acceleration", j, rates[j], a) for j, a in self.acceleration.items()]
+        found = []
+        for kind, j, values, derivative in given:
+            means = (derivative[1:] + derivative[:-1]) / 2
+            missed = np.append(0.0, np.cumsum(means * np.diff(self.t))) - values
+            if np.std(missed) > _CONTRADICTS * np.std(values) + _STILL:
+                of = "positions" if kind == "rate" else "rates"
+                found.append(f"joint{j + 1}_{kind} is not the derivative of its {of}")
+        return found
+
+
 def load_samples(path: Path) -> Samples:
     """Read a motion.
 
@@ -50,7 +72,7 @@ def load_samples(path: Path) -> Samples:
     """
     lines = read_csv(path)
     columns, joints = _columns(lines)
-    _check_header(path, lines, columns)
+    _check_header(path, lines, columns, f" (and {columns[1]}_rate, ... where known)")
     rows = [_numbers(path, line, row, len(columns)) for line, row in lines[1:]]
     table = np.array(rows).reshape(-1, len(columns)).T
     if (back := _first_back(table[0])) is not None:
@@ -85,11 +107,13 @@ def _columns(lines: list[tuple[int, list[str]]]) -> tuple[list[str], int]:
     """
     header = [word.strip() for word in lines[0][1]] if lines else []
     further = [word for word in header if _DERIVATIVE.fullmatch(word)]
-    joints = [f"joint{i}" for i in range(1, max(len(header) - len(further), 2))]
+    named = sum(bool(_JOINT.fullmatch(word)) for word in header) or len(header) - 1 - len(further)
+    joints = [f"joint{i + 1}" for i in range(max(named, 1))]
     known = [word for word in dict.fromkeys(further) if word.partition("_")[0] in joints]
     return ["t", *joints, *known], len(joints)
 
 
+_JOINT = re.compile(r"joint\d+")
 _DERIVATIVE = re.compile(r"joint\d+_(rate|acceleration)")
 
 
@@ -121,10 +145,14 @@ def _numbers(path: Path, line: int, row: list[str], count: int) -> list[float]:
     return numbers
 
 
-def _check_header(path: Path, lines: list[tuple[int, list[str]]], columns: list[str]) -> None:
+def _check_header(
+    path: Path, lines: list[tuple[int, list[str]]], columns: list[str], further: str = ""
+) -> None:
+    """Refuse another header; `further` says what may follow its columns, to one that has more."""
     header = [word.strip() for word in lines[0][1]] if lines else []
     if header != columns:
-        raise refuse(path, "header", expected=", ".join(columns), got=Unquoted(", ".join(header)))
+        expected = ", ".join(columns) + further * (len(header) > len(columns))
+        raise refuse(path, "header", expected=expected, got=Unquoted(", ".join(header)))
 
 
 def load_ratios(path: Path) -> dict[str, float]:

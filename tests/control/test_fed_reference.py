@@ -144,6 +144,19 @@ def test_rates_and_accelerations_of_a_file_are_used_where_given(tmp_path):
     np.testing.assert_allclose(a, [4 * t**3, 0 * t - 7, 5 + t], atol=1e-7)
 
 
+def test_rates_and_accelerations_that_contradict_the_motion_are_named(tmp_path):
+    t = np.linspace(0.0, 1.0, 101)
+    rng = np.random.default_rng(1)
+    noisy = np.cos(t) + 0.3 * rng.normal(size=len(t))  # a tachometer is no contradiction
+    own = {"joint1": np.sin(t), "joint2": np.sin(t), "joint3": np.sin(t), "joint4": 0 * t}
+    more = {"joint1_rate": np.rad2deg(np.cos(t)), "joint2_rate": noisy}
+    more |= {"joint3_acceleration": np.sin(t), "joint4_rate": 1e-4 * np.cos(t)}
+    assert written(tmp_path, t=t, **own, **more).doubts == (
+        "joint1_rate is not the derivative of its positions",
+        "joint3_acceleration is not the derivative of its rates",
+    )
+
+
 @pytest.mark.parametrize(
     "header",
     ["t,joint1,joint3_rate", "t,joint1_rate,joint1", "t,joint1,joint1_speed",
@@ -158,5 +171,5 @@ def test_columns_of_no_joint_or_twice_are_refused(tmp_path, header):
         "path": tmp_path / "x.toml",
         "reference": {"kind": "csv", "file": "m.csv"},
     }
-    with pytest.raises(InputError, match="header: expected t, joint1"):
+    with pytest.raises(InputError, match=r"header: expected t, joint1[ ,].*joint1_rate"):
         design_controller(rigid_link(0.5), Design.model_validate(table))
