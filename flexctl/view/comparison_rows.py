@@ -293,7 +293,25 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
             "-: a smaller rate is unstable",
         ),
     },
-    "Margins at the sensors": {
+    "Margins at the sensors (worst reading)": {
+        "gain of a reading": (
+            _Merit(
+                _at("margins.sensors.gain_db", _smallest),
+                "dB",
+                max,
+                endless=NO_LIMIT_DB,
+                optional=True,
+            ),
+            "factor that one reading may be off by; -: the law reads the state of the arm",
+        ),
+        "phase of a reading": (
+            _Merit(_at("margins.sensors.phase_deg", _smallest), "deg", max, optional=True),
+            "phase that one reading may lag or lead by",
+        ),
+        "delay of a reading": (
+            _Merit(_at("margins.sensors.delay_seconds", _smallest), "ms", max, optional=True),
+            "further delay that one reading may have",
+        ),
         "disk, all readings at once": (
             _Merit(_at("margins.sensors.disk"), "", max, optional=True),
             "gain and phase together, all readings of instruments independently; -: the law reads "

@@ -218,8 +218,10 @@ def _split(text: str) -> tuple[str, Bounds]:
 def _keys(design: Design, key: str) -> list[str]:
     """Keys of the numbers that a key stands for: itself, or those in a table."""
     if not key or not (key.split(".")[0] in _TABLES or _LISTED.fullmatch(key)):
-        listed = [one for one in _all_numbers(design) if _LISTED.fullmatch(one)]
-        hint = nearest_path(key, _all_numbers(design)) or nearest(key, [*_TABLES, *listed])
+        known = _all_numbers(design)
+        tables = dict.fromkeys(one.split(".")[0] for one in known if not _LISTED.fullmatch(one))
+        listed = [one for one in known if _LISTED.fullmatch(one)]
+        hint = nearest_path(key, known) or nearest(key, [*tables, *listed])
         raise InputError(f"free: expected gains or weights of the design ({hint}), got {key!r}")
     keys = _numbers_below(design, key)
     if not keys:

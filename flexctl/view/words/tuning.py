@@ -169,12 +169,13 @@ def _gained(tuning: Tuning) -> str:
     now = objective_value(objective, tuning.objective_after, units)
     was = objective_value(objective, tuning.objective_before, units)
     if not np.isfinite(tuning.objective_before) and _is_unstable(tuning.before):
-        was = "unstable"
+        stable = tuning.before.stability and tuning.before.stability.stable
+        was = "marginally stable" if stable == "marginal" else "unstable"
     where = f" {on_arms(tuning)}" if _of_several(tuning) else ""
     if not tuning.improved and not tuning.feasible and _is_unstable(tuning.before):
         return (
-            f"No stable loop was found: {tuning.design.name} is unstable. Try wider bounds, other "
-            "free numbers or more starts (--starts)."
+            f"No stable loop whose run succeeds was found: {tuning.design.name} is unstable. Try "
+            "wider bounds, other free numbers or more starts (--starts)."
         )
     if not tuning.improved and not tuning.feasible:
         return (
