@@ -14,7 +14,6 @@ from flexctl.model.files import read_csv
 from flexctl.model.record import Unquoted
 from flexctl.model.refusals import refuse
 
-
 _CONTRADICTS = 0.3  # of the motion, root mean square: degrees and wrong signs miss by more
 _STILL = 1e-3  # rad, m or per s: of joints that hardly move
 
@@ -40,7 +39,6 @@ class Samples:
         if (back := _first_back(self.t)) is not None:
             why = f"expected at least 2 rising times, got {_after(self.t, back)}"
             raise InputError(f"t[{back + 1}]: {why}")
-
 
     def contradictions(self) -> list[str]:
         """Say which rates and accelerations, integrated, miss the motion by far, as other units do.

@@ -46,6 +46,8 @@ class Result:
         Further formats of --out by suffix; .json is always there.
     incomplete
         Whether not all was computed that was asked for: an interrupt, a lost cluster.
+    unwritten
+        Why files of the command's own could not be written; raised when all else was delivered.
     """
 
     answer: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
@@ -54,22 +56,32 @@ class Result:
     writers: Mapping[str, Callable[[Path], None]] = field(default_factory=dict)
     provenance: Callable[[], Mapping[str, Any]] = dict
     incomplete: bool = False
+    unwritten: InputError | None = None
 
 
 def deliver(result: Result, options: CliOptions, requirements: Sequence[Requirement]) -> int:
-    """Write files, print, and return the number of requirements that do not hold."""
+    """Write files, print, and return the number of requirements that do not hold.
+
+    What cannot be written is raised as InputError, but only when all is printed: a search may have
+    taken long.
+    """
     from flexctl.records import plain
 
     answer: dict[str, Any] = {}
     if options.json or options.out or requirements:
         answer = plain(result.answer() if callable(result.answer) else result.answer)
         answer |= {"warnings": [*said], "provenance": result.provenance()}
-    if options.out:
-        writers = {".json": lambda path: path.write_text(_json(answer), "utf-8"), **result.writers}
-        with replacing(options.out) as path:
-            writers[options.out.suffix.lower()](path)
-    if isinstance(options, PlotOptions) and options.plot and result.figure:
-        save_figure(result.figure(), options.plot)
+    unwritten = result.unwritten
+    try:
+        if options.out:
+            writers = {".json": lambda path: path.write_text(_json(answer), "utf-8")}
+            writers |= result.writers
+            with replacing(options.out) as path:
+                writers[options.out.suffix.lower()](path)
+        if isinstance(options, PlotOptions) and options.plot and result.figure:
+            save_figure(result.figure(), options.plot)
+    except InputError as error:
+        unwritten = error
     failures = [requirement.failure(answer) for requirement in requirements]  # files are there
     if options.json:
         sys.stdout.write(_json(answer))
@@ -78,6 +90,8 @@ def deliver(result: Result, options: CliOptions, requirements: Sequence[Requirem
     sys.stdout.flush()  # what does not hold is said below
     for failure in filter(None, failures):
         tell(str(failure))
+    if unwritten:
+        raise unwritten
     return sum(failure is not None for failure in failures)
 
 

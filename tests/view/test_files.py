@@ -13,7 +13,8 @@ from flexctl.errors import InputError
 from flexctl.model import files
 from flexctl.model.files import drafts
 from flexctl.view.figures.style import new_figure
-from flexctl.view.output import replacing, save_figure, written
+from flexctl.view.options import PlotOptions
+from flexctl.view.output import Result, deliver, replacing, save_figure, written
 from flexctl.view.signals import write_netcdf
 
 xarray = pytest.importorskip("xarray")
@@ -53,6 +54,20 @@ def test_a_figure_that_does_not_fit_is_one_line_and_leaves_the_old_one(kind, tmp
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
     assert path not in written
+
+
+@pytest.mark.parametrize("option", ["out", "plot", "front"])
+def test_an_answer_is_printed_although_its_file_does_not_fit(option, tmp_path, capsys):
+    path = tmp_path / {"out": "a.json", "plot": "a.svg", "front": "a.toml"}[option]
+    lost = InputError(f"{path}: cannot be written: File too large") if option == "front" else None
+    result = Result(
+        answer={"a": list(range(2000))}, table=lambda: "the table", figure=draw, unwritten=lost
+    )
+    options = PlotOptions(**({} if lost else {option: path}))
+    with pytest.raises(InputError, match="cannot be written: File too large"), full_disk():
+        deliver(result, options, ())
+    assert capsys.readouterr().out == "the table\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow

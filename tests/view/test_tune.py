@@ -193,6 +193,10 @@ def test_the_table_of_the_file_counts_where_nothing_is_said(tmp_path):
         (["--seed", "-1"], "--seed"),
         (["--out", "t.txt"], "a file ending in .toml or .json"),
         (["--front", "f"], "--front: expected --against METRIC with it"),
+        (
+            ["--against", "effort.peak", "--front", f"{__file__}/front"],
+            "--front: expected a folder to write to, got",
+        ),
         (["--points", "5"], "--points: expected --against METRIC with it"),
         (["--against", "margins"], "against: expected the name of a metric"),
         (["--against", "effort.rms", "--points", "1"], "--points"),

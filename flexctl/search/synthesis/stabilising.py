@@ -29,8 +29,8 @@ from flexctl.search.synthesis.stability_search import (
     CLEAR,
     StabilitySearch,
     affordable,
-    best_single_gains,
     random_starts,
+    require_single_gain,
     spectral_abscissa,
     variable_sizes,
 )
@@ -160,7 +160,7 @@ def stabilise(
         not stable. Linear-quadratic designs on A + decay I [AndersonMoore90] are tried first. The
         best that was found is returned if it is stable but slower.
     starts
-        Tried at most; fewer of large plants, as many as take about ten seconds.
+        Tried at most; fewer of large plants, as many as take ten to twenty seconds.
     seed
         Of the random starts: the same seed gives the same controller.
 
@@ -191,7 +191,7 @@ def stabilise(
         structure = ControllerStructure.full(plant.B.shape[1], len(plant.C), plant.order)
         require_movable(plant, structure, variable_sizes(plant, structure), "stabilise")
         if plant.shape == (1, 1):
-            _require_single_gain(plant)
+            require_single_gain(plant, "stabilise")
         aim = _aim(plant, sample_time) if wanted is None else wanted
         target = -aim if sample_time is None else float(np.exp(-aim * sample_time))
         search = StabilitySearch(plant, structure, target)
@@ -218,9 +218,11 @@ def _record(
     if not (clear and abscissa < 0):
         proven = abscissa < 0 and certify(closed, sample_time=sample_time).proven
         if not proven:
+            near = abs(found.objective - search.edge) <= CLEAR * search.rate
+            best = "0 but for round-off" if near else f"{abscissa:.3g} 1/s"
             raise DesignError(
                 f"stabilise: no stable loop found from {search.starts} starts, the best has a "
-                f"spectral abscissa of {abscissa:.3g} 1/s; try order={order + 1}, or more starts"
+                f"spectral abscissa of {best}; try order={order + 1}, or more starts"
             )
     return Stabilisation(
         K=K,
@@ -232,18 +234,6 @@ def _record(
         evaluations=search.evaluations,
         starts=search.starts,
     )
-
-
-def _require_single_gain(plant: Interconnection) -> None:
-    """Refuse a plant with one u and one y that no static gain makes stable."""
-    best = best_single_gains(plant)[1]
-    if best >= (1.0 if plant.sampled else 0.0):
-        least = "modulus of an eigenvalue" if plant.sampled else "spectral abscissa"
-        raise DesignError(
-            "stabilise: no static gain makes the loop stable: the eigenvalues were counted between "
-            f"all gains at which one may cross the limit (the least {least} is {best:.3g}); "
-            "try order=1"
-        )
 
 
 def _good_enough(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from flexctl.checks import Array, ComplexArray
+from flexctl.errors import DesignError
 from flexctl.search.nonsmooth import Functions, Minimum, Pieces, minimise
 from flexctl.search.synthesis.eigenvalues import (
     Sensitive,
@@ -135,6 +136,18 @@ def best_single_gains(loop: Interconnection) -> tuple[Array, float]:
     )
     order = np.argsort(values, kind="stable")
     return gains[order][:_SINGLE], float(values[order[0]])
+
+
+def require_single_gain(loop: Interconnection, who: str) -> None:
+    """Refuse a plant with one u and one y that no static gain makes stable, with DesignError."""
+    best = best_single_gains(loop)[1]
+    if best >= (1.0 if loop.sampled else 0.0):
+        least = "modulus of an eigenvalue" if loop.sampled else "spectral abscissa"
+        raise DesignError(
+            f"{who}: no static gain makes the loop stable: the eigenvalues were counted between "
+            f"all gains at which one may cross the limit (the least {least} is {best:.3g}); "
+            "try order 1"
+        )
 
 
 def affordable(n: int) -> int:

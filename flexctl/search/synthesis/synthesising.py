@@ -30,7 +30,11 @@ from flexctl.search.synthesis.generalised_plant import (
 )
 from flexctl.search.synthesis.interconnection import Interconnection
 from flexctl.search.synthesis.norm_search import Norm, NormSearch
-from flexctl.search.synthesis.stability_search import spectral_abscissa, variable_sizes
+from flexctl.search.synthesis.stability_search import (
+    require_single_gain,
+    spectral_abscissa,
+    variable_sizes,
+)
 from flexctl.search.synthesis.starts import typical_rate
 from flexctl.search.synthesis.structure_input import are_rows
 from flexctl.search.synthesis.structures import ControllerStructure
@@ -211,6 +215,8 @@ def synthesise(
         effective = chosen.free and loop.D.any()
         if effective:  # K (I - D K)^-1 is sought: any is possible, and the feedthrough is gone
             first, loop = None if first is None else own.effective(first), loop.without_through()
+        if loop.shape == (1, 1) and not loop.D.any():
+            require_single_gain(loop, "synthesise")
         free = forbid_feedthrough(loop, chosen) if norm == "h2" and not loop.sampled else chosen
         slowest = _DECAY * typical_rate(loop.A, loop.sampled) if wanted is None else wanted
         task = NormSearch(loop, free, norm, slowest * (generalised.period or 1.0))

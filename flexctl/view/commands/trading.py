@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,8 @@ def trade(
     """Find what `flexctl tune --against` prints, and write the designs."""
     check_targets(options)
     folder = options.front
-    if folder and not (folder.is_dir() or (folder.parent.is_dir() and not folder.exists())):
-        raise InputError(f"--front: expected a folder to write to, got {folder}")
+    if folder:
+        _check_folder(folder)
     points = options.points or POINTS
     with progress() as say:
         found = trade_off(
@@ -40,7 +41,12 @@ def trade(
             progress=_teller(say, points),
             **how,
         )
-    files = _keep(found, folder) if folder else {}
+    files, unwritten = dict[str, Path](), None
+    if folder:
+        try:
+            _keep(found, folder, files)
+        except InputError as error:
+            unwritten = error
     return Result(
         answer=lambda: trade_off_json(found, files),
         table=lambda: _table(found, files),
@@ -54,7 +60,15 @@ def trade(
             tolerances=integration(TOLERANCE),
         ),
         incomplete=found.interrupted,
+        unwritten=unwritten,
     )
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder that cannot be made or written to, before anything is computed."""
+    place = folder if folder.exists() else folder.parent
+    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+        raise InputError(f"--front: expected a folder to write to, got {folder}")
 
 
 def _teller(say: Callable[[str], None], points: int) -> Callable[[int, Step], None]:
@@ -65,19 +79,23 @@ def _teller(say: Callable[[str], None], points: int) -> Callable[[int, Step], No
     return tell
 
 
-def _keep(found: TradeOff, folder: Path) -> dict[str, Path]:
-    """Write the designs of the front, each as a file with its history."""
-    folder.mkdir(exist_ok=True)
-    files = {}
+def _keep(found: TradeOff, folder: Path, files: dict[str, Path]) -> None:
+    """Write the designs of the front, each as a file with its history; adds them to `files`.
+
+    InputError with the reason where one cannot be written.
+    """
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made: {error.strerror or error}") from error
     for one in found.front:
         if one.tuning is None:  # it has a file
             continue
-        name = one.design.name
-        files[name] = folder / f"{name}.toml"
+        path = folder / f"{one.design.name}.toml"
         comment = "\n".join(history(one.tuning, command()))
-        with replacing(files[name]) as draft:
+        with replacing(path) as draft:
             draft.write_text(design_text(one.design, folder, comment), encoding="utf-8")
-    return files
+        files[one.design.name] = path
 
 
 def _figure(found: TradeOff) -> Any:

@@ -706,6 +706,15 @@ def test_structures_that_make_no_sense_are_refused(make, says):
         make(flexctl.ControllerStructure)
 
 
+@pytest.mark.parametrize("through", [0.0, 0.5])
+def test_a_single_gain_that_cannot_help_is_refused_at_once(through):
+    # two real zeros outside and one real pole between them
+    A, one = np.diag([1.1, 1.5, 2.0]), np.ones((3, 1))
+    plant = control.ss(A, np.hstack([one, one]), np.vstack([one.T, one.T]), [[0, 0], [0, through]])
+    with pytest.raises(DesignError, match="synthesise: no static gain makes the loop stable"):
+        flexctl.synthesise(plant, 0, "hinf", nmeas=1, ncon=1)
+
+
 @pytest.mark.slow
 def test_an_unstable_loop_that_the_structure_cannot_help_is_refused():
     # a difference of two gains: one pole or the other stays to the right
