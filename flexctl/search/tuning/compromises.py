@@ -258,8 +258,9 @@ class _Front:
         feasible = [one for one in self.found if one.feasible]
         if not feasible:
             raise ComputationError(
-                "no design was found that keeps all limits, so that there is no trade-off; flexctl "
-                "tune says which stand against each other"
+                "no design was found that keeps all limits, so that there is no trade-off"
+                f"{_nearest_words(self.found)}; flexctl tune with these limits gives that design, "
+                "and says which stand against each other"
             )
         if self.interrupted or len(self.found) < 2:
             return
@@ -352,6 +353,21 @@ class _Front:
             second=self._second(one),
             tuning=one,
         )
+
+
+def _nearest_words(found: Sequence[Tuning]) -> str:
+    """Say which limits the nearest of several designs violates, and how far it comes."""
+    least = min(found, key=_violation)
+    missed = [
+        f"{one.requirement} (it has {one.value:.4g})" for one in least.constraints if not one.met
+    ]
+    return f": the nearest violates {' and '.join(missed)}" if missed else ""
+
+
+def _violation(one: Tuning) -> float:
+    """Largest violation of its limits after a tuning."""
+    known = one.worst_after
+    return max((each.requirement.violation(known) for each in one.constraints), default=0.0)
 
 
 def _beside(first: Tuning, one: Tuning) -> Tuning:
