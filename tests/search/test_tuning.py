@@ -656,6 +656,22 @@ def test_a_second_interrupt_keeps_the_best_that_is_verified(monkeypatch):
     assert found.objective_after < found.objective_before
 
 
+def test_an_interrupt_while_the_result_is_described_keeps_it(monkeypatch):
+    follow, calls = rounds.eigenvalue_path, []
+
+    def press_once(*arguments):
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return follow(*arguments)
+
+    monkeypatch.setattr(rounds, "eigenvalue_path", press_once)
+    found = tune_once(ARM, DESIGN, {"gains.Gv": (3.0, 12.0)}, minimise=ABSCISSA, subject_to=[])
+
+    assert found.interrupted
+    assert found.objective_after < found.objective_before
+
+
 @pytest.mark.parametrize(
     ("table", "message"),
     [

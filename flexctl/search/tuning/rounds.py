@@ -153,7 +153,11 @@ class Rounds:
             except KeyboardInterrupt:
                 self._interrupt()
         drawn = None if self.interrupted else self._drawn(best.u, unseen)
-        return self._result(judged[0], best, drawn, begin)
+        try:
+            return self._result(judged[0], best, drawn, begin)
+        except KeyboardInterrupt:  # what is found is kept, without what takes long
+            self._interrupt()
+            return self._result(judged[0], best, drawn, begin)
 
     def _rounds(self, first: _Judged, unseen: int) -> None:
         """Search, verify on known arms, then on others, and search on with what is lost there.
