@@ -8,10 +8,6 @@ friction is judged with every damper from that slope to infinity. A joint that b
 gathers speed loses up to 0.638 (F_s - F_c)/v_S per rate, the steepest chord of F_s - g(v): if the
 loop with integral action is unstable with that negative damper, it may hunt. A describing function
 predicts, it proves nothing.
-
-The dampers at which a continuous loop crosses the axis are those of an exact eigenvalue problem. Of
-a sampled loop, on whose matrix over a sample a damper acts nonlinearly, the multipliers are
-computed on a grid of dampers, and crossings are bisected.
 """
 
 from __future__ import annotations
@@ -19,31 +15,20 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import scipy.optimize
 
-from flexctl.checks import Array, ComplexArray
-from flexctl.loop import (
-    ClosedLoop,
-    LinearLoop,
-    judge_poles,
-    slopes_at_rest,
-    spectral_abscissa,
-)
+from flexctl.checks import Array
+from flexctl.loop import ClosedLoop, LinearLoop, slopes_at_rest
 from flexctl.model import Friction
 from flexctl.records import Summary
-from flexctl.robustness import Parameter, UncertainLoop, find_real_crossings
+from flexctl.verdict.damped_loop import DampedLoop, hold, n_winding
 
-_FARTHEST = 1e6  # of the damper that stops the effective inertia at the loop's own speed
-_GRID = np.geomspace(1e-4, 1e4, 161)  # of the same, for sampled loops
-_STRIDE = 4  # every so many of this grid where no crossing is near
 _SINGULAR = 1e-12  # smallest singular value of the balanced stiffness that holds the arm
 _CHORD = 0.6381726863 / np.sqrt(2 / np.e)  # max of (1 - exp(-x^2))/x, in steepest slopes
 _UNMOVED = 1e-9  # m that friction moves the tip, which integral action does not bring back
-_SETTLED = 1e-9  # of the fastest pole: integrals of a stuck joint, which do not move the arm
+_SETTLED = 1e-9  # of the fastest rate of a law: poles of integrals
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,7 +218,7 @@ def judge_friction(loop: ClosedLoop, linear: LinearLoop) -> FrictionVerdict | No
         hunts=integral and any(own.breaks_away for own in dampers),
         integral=integral,
         creeps=any(_model(loop, joint) != "events" for joint in joints),
-        rings=_Damped(loop=linear, rows=dry.rows, size=dry.coulomb).rings,
+        rings=DampedLoop(loop=linear, rows=dry.rows, size=dry.coulomb).rings,
     )
 
 
@@ -278,15 +263,15 @@ def _judge(
     """
     if k is not None:
         rows, force, least = (dry.rows[k],), float(dry.coulomb[k]), -float(dry.fall[k])
-        winding = 0 if beside is None else _n_winding(linear.poles)
-        damped = _Damped(loop=linear, rows=rows, size=np.ones(1), winding=winding)
+        winding = 0 if beside is None else n_winding(linear.poles)
+        damped = DampedLoop(loop=linear, rows=rows, size=np.ones(1), winding=winding)
         found = damped.unstable(least)
     else:
         force, least = 1.0, -1.0 if dry.fall.any() else 0.0
-        damped = _Damped(loop=linear, rows=dry.rows, size=dry.coulomb)
+        damped = DampedLoop(loop=linear, rows=dry.rows, size=dry.coulomb)
         found = damped.unstable(0.0) if dry.coulomb.any() else []
         if least:
-            falling = _Damped(loop=linear, rows=dry.rows, size=dry.fall)
+            falling = DampedLoop(loop=linear, rows=dry.rows, size=dry.fall)
             found = [*falling.unstable(least, most=0.0), *found]
     slide = set(dry.slide if k is None else dry.slide[k : k + 1])
     ranges = [
@@ -314,7 +299,7 @@ def _beside_stuck_ones(
 ) -> Iterator[JointDamper]:
     """Judge the loop with a damper at one dry joint while another is stuck, in all pairs."""
     for k, stuck in enumerate(joints):
-        held = _hold(linear, dry.rows[k : k + 1])
+        held = hold(linear, dry.rows[k : k + 1])
         if held is None:
             continue
         for other, joint in enumerate(joints):
@@ -329,208 +314,6 @@ def _amplitude(force: float, damper: float, frequency: float | None) -> float | 
     if damper <= 0 or not frequency or np.isinf(damper):
         return None
     return 4 * force / (np.pi * frequency * damper)
-
-
-class _Range(NamedTuple):
-    """Dampers with which a loop is unstable, and the frequencies [rad/s] at their ends."""
-
-    low: float
-    high: float
-    w_low: float | None
-    w_high: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Damped:
-    """A linear loop with dampers delta times `size` (k,) on the rates of k coordinates `rows`.
-
-    `winding` of its eigenvalues are zero with any damper: integrals of a stuck joint.
-    """
-
-    loop: LinearLoop
-    rows: tuple[int, ...]
-    size: Array
-    winding: int = 0
-
-    @cached_property
-    def scale(self) -> float:
-        """Damper that stops the inertia of the coordinates at the speed of the loop."""
-        M = self.loop.plant.M
-        own = np.linalg.solve(M, np.eye(len(M))[:, self.rows])
-        inverse = own[list(self.rows), range(len(self.rows))]  # of effective inertias
-        speed = np.exp(np.log(np.abs(self.loop.poles).clip(min=1e-3)).mean())
-        return float(speed / (inverse * self.size).max())
-
-    def abscissa(self, delta: float) -> float:
-        """Spectral abscissa [1/s] with a damper."""
-        return spectral_abscissa(self._moving(delta))
-
-    def _moving(self, delta: float) -> ComplexArray:
-        """Eigenvalues with a damper, without those of integrals that wind up."""
-        poles = self._with(delta).poles
-        return poles[np.argsort(np.abs(poles))[self.winding :]]
-
-    def _with(self, delta: float) -> LinearLoop:
-        plant = self.loop.plant
-        D = plant.D.copy()
-        D[self.rows, self.rows] += delta * self.size
-        return self.loop.with_plant(replace(plant, D=D))
-
-    def unstable(self, least: float, *, most: float = np.inf) -> list[_Range]:
-        """Ranges of dampers from `least` to `most` with an unstable loop."""
-        crossings = self._sampled(least) if self.loop.sampled else self._continuous(least)
-        inside = [(damper, w) for damper, w in crossings if damper < most]
-        ends = [(least, None), *inside, (most, None)]
-        ranges: list[_Range] = []
-        for (low, w_low), (high, w_high) in itertools.pairwise(ends):
-            if high - low <= 1e-9 * max(abs(low), self.scale):
-                continue
-            if self.abscissa(self._between(low, high)) <= 0:
-                continue
-            if ranges and low - ranges[-1].high <= 1e-9 * max(abs(low), self.scale):
-                # unstable on both sides of a crossing, or of several at one place
-                ranges[-1] = ranges[-1]._replace(high=high, w_high=w_high)
-            else:
-                ranges.append(_Range(low, high, w_low, w_high))
-        return ranges
-
-    def _between(self, low: float, high: float) -> float:
-        """Damper between two, where they are far apart in the logarithmic middle."""
-        if np.isinf(high):
-            return max(3 * low, 30 * self.scale)
-        return float(np.sqrt(low * high)) if low > 0 else (low + high) / 2
-
-    def _continuous(self, least: float) -> list[tuple[float, float | None]]:
-        """Dampers and frequencies at which eigenvalues lie on the axis, ascending."""
-        known, plant = self.loop.in_modes, self.loop.plant
-        n = len(plant.M)
-        rows = list(self.rows)
-        pushed = np.vstack([np.zeros((n, len(rows))), np.linalg.solve(plant.M, np.eye(n)[:, rows])])
-        N = len(known.A)
-        U, V = np.zeros((N, len(rows))), np.zeros((len(rows), N))
-        U[: 2 * n] = -np.linalg.solve(known.S, pushed)
-        V[:, : 2 * n] = (self.scale * self.size)[:, None] * known.S[n:][rows]
-        damper = Parameter(name="damper", size=len(rows), lowest=least / self.scale)
-        uncertain = UncertainLoop(
-            A=known.A,
-            U=U,
-            V=V,
-            D=np.zeros((len(rows), len(rows))),
-            parameters=(damper,),
-            states=tuple(f"y{k + 1}" for k in range(N)),
-        )
-        found = find_real_crossings(uncertain, least / self.scale - 1e-9, _FARTHEST)
-        return [(own.delta * self.scale, own.frequency) for own in found if own.change]
-
-    def _sampled(self, least: float) -> list[tuple[float, float | None]]:
-        """Dampers and frequencies at which multipliers of a sampled loop have size one."""
-        grid = [x for x in np.append(-_GRID[::-1], _GRID) * self.scale if x > least]
-        grid = [least, *([0.0] if least < 0 else []), *grid] if least < 0 else [0.0, *grid]
-        found = []
-        for (a, at_a), (b, at_b) in itertools.pairwise(self._abscissae(sorted(set(grid)))):
-            if (at_a > 0) != (at_b > 0):
-                found.append((x := self._bisected(a, b), self._frequency(x)))
-        return found
-
-    def _abscissae(self, grid: Sequence[float]) -> list[tuple[float, float]]:
-        """Dampers of an ascending grid with their abscissae: at first of every fourth one.
-
-        Between two of these of more, where the abscissa is nearer to 0 than it changes from one to
-        the next.
-        """
-        known = {k: self.abscissa(grid[k]) for k in {*range(0, len(grid), _STRIDE), len(grid) - 1}}
-        step = _STRIDE
-        while step > 1:
-            places = sorted(known)
-            values = np.array([known[k] for k in places])
-            change = np.pad(np.abs(np.diff(values)), 1)
-            change = np.maximum(np.maximum(change[:-2], change[2:]), change[1:-1])
-            size = np.abs(values)
-            for i in np.flatnonzero(np.minimum(size[:-1], size[1:]) <= change).tolist():
-                if places[i + 1] - places[i] > 1:
-                    middle = (places[i] + places[i + 1]) // 2
-                    known[middle] = self.abscissa(grid[middle])
-            step //= 2
-        return [(grid[k], known[k]) for k in sorted(known)]
-
-    def _bisected(self, a: float, b: float) -> float:
-        def rate(x: float) -> float:
-            return self.abscissa(x) or -1e-300
-
-        return float(scipy.optimize.brentq(rate, a, b, xtol=1e-9 * self.scale, rtol=1e-10))  # pyright: ignore[reportArgumentType]
-
-    def _frequency(self, damper: float) -> float:
-        poles = self._moving(damper)
-        return float(abs(poles[poles.real.argmax()].imag))
-
-    @property
-    def stuck(self) -> bool | str:
-        """Whether the loop is stable while the coordinates are held."""
-        held = self._held
-        if held is None:
-            return _judge_moving(np.linalg.eigvals(self.loop.F).astype(complex))
-        return _judge_moving(held.poles)
-
-    @property
-    def rings(self) -> complex | None:
-        """Eigenvalue [rad/s] that is damped least of those that swing while they are held.
-
-        Where all drives are held it is one of the arm alone, as no torque moves it.
-        """
-        held = self._held
-        if held is None:
-            return None
-        plant = held.plant
-        poles = held.poles if plant.B.any() else np.linalg.eigvals(plant.A_state)
-        swings = poles[poles.imag > _SETTLED * np.abs(poles).max(initial=1.0)]
-        if not len(swings):
-            return None
-        return complex(swings[(-swings.real / np.abs(swings)).argmin()])
-
-    @cached_property
-    def _held(self) -> LinearLoop | None:
-        """The loop with the coordinates held; None where nothing else is there."""
-        return _hold(self.loop, self.rows)
-
-
-def _hold(loop: LinearLoop, rows: Sequence[int]) -> LinearLoop | None:
-    """Hold coordinates of the plant of a loop; None where it has no others."""
-    plant, n = loop.plant, len(loop.plant.M)
-    free = np.setdiff1d(np.arange(n), rows)
-    if not len(free):
-        return None
-    both, grid = np.append(free, n + free), np.ix_(free, free)
-    held = replace(
-        plant,
-        **{name: getattr(plant, name)[grid] for name in ("M", "D", "K", "K_elastic")},
-        B=plant.B[free],
-        q0=plant.q0[free],
-        outputs=plant.outputs[:, both],
-        coordinates=tuple(plant.coordinates[k] for k in free),
-    )
-
-    def around(one: LinearLoop) -> LinearLoop:
-        return replace(
-            one,
-            plant=held,
-            feedback=one.feedback[:, both],
-            driven_by=one.E[:, both],
-            own=one.F,
-            samples=tuple(map(around, one.samples)),
-        )
-
-    return around(loop)
-
-
-def _judge_moving(poles: ComplexArray) -> bool | str:
-    """Judge poles without those at zero: integrals that wind up."""
-    moving = poles[np.argsort(np.abs(poles))[_n_winding(poles) :]]
-    return judge_poles(moving) if len(moving) else True
-
-
-def _n_winding(poles: ComplexArray) -> int:
-    """Count eigenvalues at zero."""
-    return int((np.abs(poles) <= _SETTLED * np.abs(poles).max(initial=1.0)).sum())
 
 
 def _integrates(loop: ClosedLoop, J: Array) -> bool:

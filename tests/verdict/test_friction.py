@@ -13,10 +13,10 @@ from flexctl.loop.linear import linear_poses
 from flexctl.model import Friction
 from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
+from flexctl.verdict.damped_loop import DampedLoop
 from flexctl.verdict.evaluation import evaluate
 from flexctl.verdict.friction import (
     _beside_stuck_ones,
-    _Damped,
     _DryJoints,
     _judge,
     judge_friction,
@@ -152,7 +152,7 @@ def bounded(pushed):
 def test_a_range_of_unstable_dampers_that_ends_has_a_threshold(bounded):
     linear, own = bounded(249)
     _, first, second = own.unstable
-    damped = _Damped(loop=linear, rows=(1,), size=np.ones(1))
+    damped = DampedLoop(loop=linear, rows=(1,), size=np.ones(1))
     w = abs(max(damped._with(first.high).poles, key=lambda pole: pole.real).imag)
     assert first.threshold == pytest.approx(4 * 0.6 / (np.pi * w * first.high))
     assert second.high == np.inf
@@ -191,7 +191,7 @@ def test_only_vibrations_above_the_threshold_grow(bounded, factor, grows):
 def test_crossings_are_those_of_a_scan(pushed, seed):
     linear = pushed(seed)
     M, K, n = linear.plant.M, linear.plant.K, len(linear.plant.M)
-    damped = _Damped(loop=linear, rows=(1,), size=np.ones(1))
+    damped = DampedLoop(loop=linear, rows=(1,), size=np.ones(1))
     found = damped.unstable(-1.0)
 
     def poles(d):
@@ -307,14 +307,14 @@ def test_a_stuck_joint_is_the_arm_without_its_coordinate(noncollocated):
     linear, A = noncollocated
     held = A[np.ix_([1, 3], [1, 3])]  # the rotor on its spring
     unstable = np.linalg.eigvals(held).real.max() > 0
-    assert _Damped(loop=linear, rows=(0,), size=np.ones(1)).stuck is not unstable
+    assert DampedLoop(loop=linear, rows=(0,), size=np.ones(1)).stuck is not unstable
     assert unstable
 
 
 @pytest.mark.slow
 def test_vibrations_below_the_stated_amplitude_grow_and_larger_ones_decay(noncollocated):
     linear, A = noncollocated
-    (low, high, w, _), *_ = _Damped(loop=linear, rows=(0,), size=np.ones(1)).unstable(0.0)
+    (low, high, w, _), *_ = DampedLoop(loop=linear, rows=(0,), size=np.ones(1)).unstable(0.0)
     assert low > 0
     assert high == np.inf
     own = A.copy()
