@@ -74,6 +74,7 @@ class DampedLoop:
     def unstable(self, least: float, *, most: float = np.inf) -> list[DamperRange]:
         """Ranges of dampers from `least` to `most` with an unstable loop."""
         crossings = self._sampled(least) if self.loop.sampled else self._continuous(least)
+        crossings += self._beyond(crossings) if np.isinf(most) else []
         inside = [(damper, w) for damper, w in crossings if damper < most]
         ends = [(least, None), *inside, (most, None)]
         ranges: list[DamperRange] = []
@@ -116,6 +117,19 @@ class DampedLoop:
         )
         found = find_real_crossings(uncertain, least / self.scale - 1e-9, _FARTHEST)
         return [(own.delta * self.scale, own.frequency) for own in found if own.change]
+
+    def _beyond(self, crossings: Sequence[tuple[float, float | None]]) -> list[tuple[float, float]]:
+        """Return the crossing beyond all that were sought, where the held loop tells of one."""
+        held = self.stuck
+        at = self._between(max((damper for damper, _ in crossings), default=0.0), np.inf)
+        stable = self.abscissa(at) <= 0
+        if held in ("marginal", stable):
+            return []
+        while abs(rate := self.abscissa(10 * at)) > _SETTLED * np.abs(self.loop.poles).max():
+            if (rate <= 0) != stable:
+                return [(x := self._bisected(at, 10 * at), self._frequency(x))]
+            at *= 10
+        return []
 
     def _sampled(self, least: float) -> list[tuple[float, float | None]]:
         """Dampers and frequencies at which multipliers of a sampled loop have size one."""

@@ -121,6 +121,9 @@ class JointDamper:
 
     @property
     def _vibrates(self) -> UnstableDampers | None:
+        bare = any(range_.low <= 0 < range_.high for range_ in self.unstable)
+        if bare and self.beside is not None:  # large vibrations grow too, while that joint sticks
+            return None
         own = max(self.unstable, key=lambda one: one.amplitude or 0.0, default=None)
         return own if own and own.amplitude else None
 
@@ -162,6 +165,12 @@ class FrictionVerdict(Summary):
     def stable(self) -> bool:
         """Whether the loop is stable with every damper and with every joint stuck."""
         return all(own.stable and own.stuck is not False for own in self.dampers)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the loop is not unstable while all joints that rub are stuck."""
+        together = [own for own in self.dampers if own.joint is None] or self.dampers
+        return together[0].stuck is not False
 
     @property
     def held_frequency(self) -> float | None:

@@ -288,6 +288,30 @@ def test_ranges_beside_a_stuck_joint_are_those_of_a_scan(coupled, seed, n_z):
                 assert np.abs(near).min() < 1e-6 * max(range_.frequency, 1.0)
 
 
+def test_what_is_unstable_when_stuck_is_so_with_large_dampers(make):
+    # of a sampled loop, beyond the grid of dampers: 1e4 times the damper that stops the inertia
+    rng = np.random.default_rng(1606)
+    X = rng.normal(size=(3, 3))
+    M, K = np.eye(3) + X @ X.T / 5, 8 * (X.T @ X) + 4 * np.eye(3)
+    gains = rng.normal(size=(2, 3)) * 12, rng.normal(size=(2, 3)) * 3 - 3 * np.eye(2, 3)
+    linear = make["linear"](M, 0.02 * np.eye(3), K, *gains, None, sample_time=0.02)
+    damped = DampedLoop(loop=linear, rows=(1,), size=np.ones(1))
+
+    def growth(d):
+        D = 0.02 * np.eye(3) + np.diag([0.0, d, 0.0])
+        A = np.zeros((8, 8))
+        A[:3, 3:6] = np.eye(3)
+        A[3:6] = np.linalg.solve(M, np.hstack([-K, -D, np.eye(3, 2)]))
+        step = scipy.linalg.expm(0.02 * A)[:6]
+        return np.abs(np.linalg.eigvals(step[:, :6] + step[:, 6:] @ linear.feedback)).max() - 1
+
+    last = damped.unstable(0.0)[-1]
+    assert damped.stuck is False
+    assert last.high == np.inf
+    assert last.low > 1e4 * damped.scale
+    assert last.low == pytest.approx(scipy.optimize.brentq(growth, 5e4, 5e5), rel=1e-4)
+
+
 @pytest.fixture(scope="module")
 def noncollocated(make):
     """A rotor, a spring and a link that rubs; the rotor's own feedback takes damping away."""

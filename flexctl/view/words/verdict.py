@@ -23,6 +23,7 @@ from flexctl.view.words.responses import reading_name
 _SOONER = 0.9  # share of the first one's settling time
 _NEAR = 0.1  # of the settling band: the tip may rest so far off its reference without a word
 _ALIKE = 0.1  # of the error that remains: a rest that is off by that error, so nearly, explains it
+_OUTSIDE = 0.01  # of the largest offset that friction holds, to which a joint may slide
 _VISIBLE = 1e-6  # m: smaller motion is not told in numbers
 _BEYOND = 1e-5  # rad or m beyond a position limit: less is not told
 _RINGS = 0.05  # damping ratio below which a vibration lasts for several periods
@@ -183,15 +184,23 @@ def _creeps(e: Evaluation) -> str:
 
 
 def _stuck(e: Evaluation) -> bool:
-    """Whether what remains at the end of a run is within what friction may hold."""
-    held = e.friction.sticking_offset if e.friction else None
-    return held is not None and e.residual is not None and e.residual.tip_error_end <= held
+    """Whether what remains at the end of a run is within what friction may hold.
+
+    A joint that slides to where it sticks comes from outside: it ends at the limit or just beyond.
+    """
+    f = e.friction
+    if f is None or f.sticking_offset is None or not f.holds or e.residual is None:
+        return False
+    return e.residual.tip_error_end <= f.sticking_offset * (1 + _OUTSIDE)
 
 
 def rings_words(e: Evaluation) -> str:
-    """Say how the links ring while friction holds the joints; empty where that soon decays."""
+    """Say how the links ring while friction holds the joints; empty where that soon decays.
+
+    Empty also where it grows, so that friction does not hold them.
+    """
     f = e.friction
-    if f is None or not f.held_frequency or (f.held_damping_ratio or 0.0) >= _RINGS:
+    if f is None or not f.held_frequency or not f.holds or (f.held_damping_ratio or 0.0) >= _RINGS:
         return ""
     ratio = f.held_damping_ratio or 0.0
     damped = f"with a damping ratio of {percent(ratio)}" if abs(ratio) > _UNDAMPED else "undamped"
@@ -393,7 +402,7 @@ def _vibrates(facts: Mapping[str, Any]) -> str:
     )
 
 
-def _dry_joints(facts: Mapping[str, Any], pair: str) -> str:
+def _dry_joints(facts: Mapping[str, Any], pair: str) -> list[str]:
     """Name the joints of a reason; `pair` says what two of them do."""
     named = [f"joint{joint + 1}" for joint in facts["joints"]]
     if facts["together"]:
@@ -401,7 +410,7 @@ def _dry_joints(facts: Mapping[str, Any], pair: str) -> str:
     elif facts["pairs"]:
         pairs = sorted(facts["pairs"])
         named += [pair.format(f"joint{one + 1}", f"joint{other + 1}") for one, other in pairs]
-    return listed(named)
+    return named
 
 
 def _orders(facts: Mapping[str, Any]) -> str:
@@ -438,11 +447,11 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "stiffness": _stiffness,
     "friction-vibrates": _vibrates,
     "friction-stuck": lambda facts: (
-        f"it is unstable while friction holds {_dry_joints(facts, '{} beside {}')}"
+        f"it is unstable while friction holds {' or '.join(_dry_joints(facts, '{} with {}'))}"
     ),
     "friction-slides": lambda facts: (
-        f"slow sliding of {_dry_joints(facts, '{} while {} is stuck')} is unstable (stick-slip): "
-        "friction falls with speed by more than the loop damps"
+        f"slow sliding of {listed(_dry_joints(facts, '{} while {} is stuck'))} is unstable "
+        "(stick-slip): friction falls with speed by more than the loop damps"
     ),
     "hunts": lambda _: (
         "it may hunt: integral action can break a joint away from its static friction again and "

@@ -29,6 +29,22 @@ def test_what_friction_holds_is_not_said_to_decay():
     assert "eigenvalue" not in words
 
 
+def test_a_joint_that_slid_to_where_it_sticks_ends_just_outside():
+    left = sticks().residual.tip_error_end
+    assert "where friction holds it" in explain(sticks(offset=left / 1.005))
+    assert "where friction holds it" not in explain(sticks(offset=left / 1.05))
+
+
+def test_friction_holds_nothing_where_the_loop_is_unstable_while_joints_stick():
+    e = sticks()
+    loose = replace(e.friction.dampers[0], stuck=False)
+    friction = replace(e.friction, dampers=(loose,), rings=complex(6.4, 134.0))
+    words = explain(replace(e, friction=friction))
+    assert "friction holds it" not in words
+    assert "goes on vibrating" not in words
+    assert "unstable while friction holds joint1" in words
+
+
 def test_more_than_friction_may_hold_still_decays():
     words = explain(sticks(offset=1e-4))
     assert "without dry friction its slowest eigenvalue would decay" in words
