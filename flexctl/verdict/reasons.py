@@ -164,7 +164,12 @@ def _friction(f: FrictionVerdict, settle_within: float) -> list[Reason]:
         "friction-stuck": [own for own in f.dampers if own.stuck is False],
         "friction-slides": [own for own in f.dampers if not own.slides],
     }
-    reasons += [Reason(code=code, facts=_which(found)) for code, found in kinds.items() if found]
+    for code, found in kinds.items():
+        if found:
+            facts = _which(found)
+            if code == "friction-stuck":  # both are stuck, one or the other first
+                facts["pairs"] = sorted({tuple(sorted(pair)) for pair in facts["pairs"]})
+            reasons.append(Reason(code=code, facts=facts))
     if f.hunts:
         reasons.append(Reason(code="hunts"))
     elif f.sticking_offset is not None and f.sticking_offset > settle_within:

@@ -273,9 +273,30 @@ def test_next_to_nothing_is_no_tolerated_overestimate(tolerated, words):
     ],
 )
 def test_vibrations_that_friction_lets_grow_have_their_sizes(threshold, smaller, said):
-    facts = {"joint": 0, "sliding": False, "amplitude": 1e-3, "frequency": 20.0}
+    facts = {"joint": 0, "beside": None, "sliding": False, "amplitude": 1e-3, "frequency": 20.0}
     facts |= {"threshold": threshold, "smaller": smaller}
     words = reason_words(Reason(code="friction-vibrates", facts=facts))
+    stuck = reason_words(Reason(code="friction-vibrates", facts=facts | {"beside": 2}))
 
     assert words.startswith("friction of joint1 lets ")
     assert said in words
+    assert stuck.startswith("friction of joint1, while joint3 is stuck, lets ")
+
+
+def test_joints_that_are_unstable_when_stuck_or_slow_are_named():
+    facts = {"joints": [0, 2], "together": False, "pairs": []}
+    pairs = {"joints": [], "together": False, "pairs": [[1, 0], [0, 2]]}
+    all_at_once = pairs | {"together": True}
+    said = {
+        (code, k): reason_words(Reason(code=code, facts=each))
+        for code in ("friction-stuck", "friction-slides")
+        for k, each in enumerate((facts, pairs, all_at_once))
+    }
+
+    assert said["friction-stuck", 0].endswith("while friction holds joint1 or joint3")
+    assert said["friction-stuck", 1].endswith("holds joint1 with joint3 or joint2 with joint1")
+    assert said["friction-stuck", 2].endswith("while friction holds all joints together")
+    assert said["friction-slides", 0].startswith("slow sliding of joint1 and joint3 is unstable")
+    assert said["friction-slides", 1].startswith(
+        "slow sliding of joint1 while joint3 is stuck and joint2 while joint1 is stuck is unstable"
+    )
