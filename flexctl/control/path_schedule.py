@@ -13,7 +13,7 @@ from flexctl.checks import Array
 from flexctl.control.reference import ReferenceMotion
 from flexctl.errors import DesignError
 
-_BETWEEN = 4  # poses in every gap at which frozen loops are judged
+_BETWEEN = 5  # poses in every gap at which frozen loops are judged: its middle too
 
 
 @dataclass(frozen=True, kw_only=True)

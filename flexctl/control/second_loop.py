@@ -22,6 +22,7 @@ from flexctl.model import SecondLoop
 from flexctl.plant import LinearPlant
 
 _SLOWEST = 1.0  # rad/s: scale of rigid motions
+_SLOWER = 0.1  # of a decay: a frozen pole that misses it by more is told
 
 
 def passive_rows(n: int, drives: Sequence[int]) -> tuple[int, ...]:
@@ -183,11 +184,13 @@ def feedback_sentences(feedback: StateFeedback | GivenFeedback | None) -> Iterat
         )
     if isinstance(feedback, StateFeedback) and (schedule := feedback.schedule):
         poses = len(schedule.gains.coefficients)
+        slow = -schedule.slowest < (1 - _SLOWER) * feedback.decay
+        missed = ", slower than designed; more poses may help" if slow else ""
         yield (
             "the second loop acts from the start, in place of joint gains and fast loop; its gains "
             f"are interpolated between {poses} poses along the path, within "
             f"{schedule.gains.error:.1e} of the designed ones (slowest frozen pole on its design "
-            f"plant: {-schedule.slowest:.4g} 1/s, at {schedule.slowest_at:.3g} of the way)"
+            f"plant: {-schedule.slowest:.4g} 1/s, at {schedule.slowest_at:.3g} of the way{missed})"
         )
     if not isinstance(feedback, GivenFeedback):
         return

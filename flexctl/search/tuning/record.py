@@ -142,6 +142,8 @@ class Tuning(Summary):
         Number of results that its ledger had at the beginning.
     judged_on
         Arms on which all limits were verified, the nominal one first.
+    worst_arm
+        That of these that violates limits most; where none does, that of the largest objective.
     worst_before, worst_after
         Metrics of both designs, each on the arm and the joint where it is worst; NaN where an arm
         has none.
@@ -194,6 +196,7 @@ class Tuning(Summary):
     interrupted: bool = False
     resumed: int = 0
     no_verdict: tuple[Mapping[str, float], str] | None = None
+    worst_arm: Mapping[str, float] = field(default_factory=dict, repr=False)
 
     def _facts(self) -> dict[str, Any]:
         return {

@@ -436,6 +436,7 @@ class Rounds:
             judged_on=tuple(one.arm for one in best.arms),
             worst_before=worst_metrics(first.counted),
             worst_after=worst_metrics(best.counted),
+            worst_arm=best.worst.arm,
             no_verdict=(best.worst.arm, best.worst.failed) if best.worst.failed else None,
             eigenvalues=eigenvalue_path(problem, first.u, best.u),
             nearby={} if same or self.interrupted else self._unless_interrupted(best.u),

@@ -35,7 +35,8 @@ def known_of_tuning() -> Known:
         **_all(
             ANY,
             "truth constraints values values_before nearby free over scaled arms judged_on "
-            "conflict unseen shape_error starts worst no_verdict tuned warnings provenance",
+            "worst_arm conflict unseen shape_error starts worst no_verdict tuned warnings "
+            "provenance",
         ),
         "objective": _all(VALUE, "name nominal before after") | {"metrics": ANY},
         "before": one,

@@ -47,6 +47,7 @@ def tuning_json(tuning: Tuning) -> dict[str, Any]:
             "scaled": sorted(tuning.scaled),
             "arms": [dict(arm) for arm in tuning.arms],
             "judged_on": [dict(arm) for arm in tuning.judged_on],
+            "worst_arm": dict(tuning.worst_arm),
             "nearby": dict(tuning.nearby),
             "conflict": [
                 {

@@ -464,7 +464,7 @@ def _searched(tuning: Tuning) -> Iterator[str]:
         watched = sum(arm in tuning.arms for arm in others)
         yield (
             f"Verified on {counted(len(others), 'arm')} beside the nominal one, {watched} of which "
-            "the search had to watch."
+            f"the search had to watch. The worst is {arm_words(tuning, tuning.worst_arm)}."
         )
 
 
