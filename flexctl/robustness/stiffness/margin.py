@@ -466,9 +466,12 @@ def _nearest_end(
     None and NaN where a pose has no margin, or its end could not be computed.
     """
     nearest, worst, proven = np.inf, 0, True
-    for k, loop in enumerate(loops):
+    last = len(loops) - 1
+    # where margins rise or fall along the motion one of its ends is the worst, and others are
+    # followed no further than there
+    for k in dict.fromkeys((0, last, last // 2, *range(last + 1))):
         # next to the limit of another pose an equilibrium is nearly singular, and hard to find
-        within = (1 - _ALIKE) * nearest
+        within, loop = (1 - _ALIKE) * nearest, loops[k]
         end = loop and _judged(partial(loop.end, sign, within), "path", reasons)
         if not end:
             return None, np.nan, True
