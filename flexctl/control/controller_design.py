@@ -120,7 +120,7 @@ def design_on(plant: Plant, design: Design, known: LawParts | None = None) -> Co
     parts, assumptions = fit.parts, fit.parts.assumptions
     if reference.shaper:
         assumptions += (reference.shaper.assumption,)
-    assumptions += tuple(f"{design.reference.file}: {doubt}" for doubt in reference.doubts)
+    assumptions += tuple(f"{design.reference.file}: {one}" for one in reference.contradictions)
     if not _names(design, arm):
         assumptions += (f"{design.name} was made for {design.model}, not for {arm.name}",)
     return Controller(

@@ -48,8 +48,8 @@ class ReferenceMotion:
         Ends, durations and rates (k,): motions that differ in them only share their function.
     shaper
         Impulses that it was convolved with; None for a motion as it was asked for.
-    doubts
-        What in a recorded motion contradicts itself, a clause each.
+    contradictions
+        Columns of a recorded motion that contradict others, a clause each.
     """
 
     function: ca.Function
@@ -63,7 +63,7 @@ class ReferenceMotion:
     torque: bool = False
     numbers: Array = field(default_factory=lambda: np.zeros(0))
     shaper: InputShaper | None = None
-    doubts: tuple[str, ...] = ()
+    contradictions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         checks.shape("final", self.final, self.start.shape)
@@ -256,7 +256,7 @@ def _from_samples(samples: Samples) -> ReferenceMotion:
         duration=float(last - first),
         start=samples.joint[:, 0],
         final=samples.joint[:, -1],
-        doubts=tuple(samples.contradictions()),
+        contradictions=tuple(samples.contradictions()),
     )
 
 

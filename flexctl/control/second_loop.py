@@ -22,7 +22,7 @@ from flexctl.model import SecondLoop
 from flexctl.plant import LinearPlant
 
 _SLOWEST = 1.0  # rad/s: scale of rigid motions
-_SLOWER = 0.1  # of a decay: a frozen pole that misses it by more is told
+_SLOWER = 0.1  # of a decay: a frozen pole that misses it by more is reported
 
 
 def passive_rows(n: int, drives: Sequence[int]) -> tuple[int, ...]:

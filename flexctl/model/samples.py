@@ -41,21 +41,38 @@ class Samples:
             raise InputError(f"t[{back + 1}]: {why}")
 
     def contradictions(self) -> list[str]:
-        """Say which rates and accelerations, integrated, miss the motion by far, as other units do.
+        """Say which rates and accelerations, integrated, miss the motion by far, as degrees do.
 
-        Means are left out, and so is noise: a bias of a sensor is no contradiction.
+        A bias of them is no contradiction, nor is noise: polynomials in time that a bias leaves
+        after integration are taken from what is compared.
         """
-        rates = {j: self.rate.get(j, np.gradient(q, self.t)) for j, q in enumerate(self.joint)}
-        given = [("rate", j, self.joint[j], rate) for j, rate in self.rate.items()]
-        given += [("acceleration", j, rates[j], a) for j, a in self.acceleration.items()]
         found = []
-        for kind, j, values, derivative in given:
-            means = (derivative[1:] + derivative[:-1]) / 2
-            missed = np.append(0.0, np.cumsum(means * np.diff(self.t))) - values
-            if np.std(missed) > _CONTRADICTS * np.std(values) + _STILL:
-                of = "positions" if kind == "rate" else "rates"
-                found.append(f"joint{j + 1}_{kind} is not the derivative of its {of}")
+        for j, rate in self.rate.items():
+            if self._misses(self._integral(rate), self.joint[j], degree=1):
+                found.append(f"joint{j + 1}_rate is not the derivative of its positions")
+        for j, a in self.acceleration.items():
+            if j in self.rate:
+                missed, of = self._misses(self._integral(a), self.rate[j], degree=1), "rates"
+            else:
+                twice = self._integral(self._integral(a))
+                missed, of = self._misses(twice, self.joint[j], degree=2), "positions"
+            if missed:
+                which = "derivative" if of == "rates" else "second derivative"
+                found.append(f"joint{j + 1}_acceleration is not the {which} of its {of}")
         return found
+
+    def _integral(self, values: checks.Array) -> checks.Array:
+        """Integrate values (N,) over time, by trapezoids from 0."""
+        means = (values[1:] + values[:-1]) / 2
+        return np.append(0.0, np.cumsum(means * np.diff(self.t)))
+
+    def _misses(self, got: checks.Array, wanted: checks.Array, *, degree: int) -> bool:
+        """Whether values (N,) differ by far, but for a polynomial of a degree in time."""
+        basis = np.vander((self.t - self.t[0]) / np.ptp(self.t), degree + 1)
+        both = np.column_stack([got - wanted, wanted])
+        left = both - basis @ np.linalg.lstsq(basis, both)[0]
+        missed, size = np.std(left, axis=0)
+        return bool(missed > _CONTRADICTS * size + _STILL)
 
 
 def load_samples(path: Path) -> Samples:

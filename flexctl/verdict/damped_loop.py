@@ -21,6 +21,7 @@ from flexctl.loop import LinearLoop, judge_poles, spectral_abscissa
 from flexctl.robustness import Parameter, UncertainLoop, find_real_crossings
 
 _FARTHEST = 1e6  # of the damper that stops the effective inertia at the loop's own speed
+_INFINITE = 1e12  # of the same: more is no damper but a stuck joint
 _GRID = np.geomspace(1e-4, 1e4, 161)  # of the same, for sampled loops
 _STRIDE = 4  # every so many of this grid where no crossing is near
 _SETTLED = 1e-9  # of the fastest pole: integrals of a stuck joint, which do not move the arm
@@ -39,13 +40,13 @@ class DamperRange(NamedTuple):
 class DampedLoop:
     """A linear loop with dampers delta times `size` (k,) on the rates of k coordinates `rows`.
 
-    `winding` of its eigenvalues are zero with any damper: integrals of a stuck joint.
+    `n_zero` of its eigenvalues are zero with any damper: integrals of a stuck joint.
     """
 
     loop: LinearLoop
     rows: tuple[int, ...]
     size: Array
-    winding: int = 0
+    n_zero: int = 0
 
     @cached_property
     def scale(self) -> float:
@@ -63,7 +64,7 @@ class DampedLoop:
     def _moving(self, delta: float) -> ComplexArray:
         """Eigenvalues with a damper, without those of integrals that wind up."""
         poles = self._with(delta).poles
-        return poles[np.argsort(np.abs(poles))[self.winding :]]
+        return poles[np.argsort(np.abs(poles))[self.n_zero :]]
 
     def _with(self, delta: float) -> LinearLoop:
         plant = self.loop.plant
@@ -119,13 +120,19 @@ class DampedLoop:
         return [(own.delta * self.scale, own.frequency) for own in found if own.change]
 
     def _beyond(self, crossings: Sequence[tuple[float, float | None]]) -> list[tuple[float, float]]:
-        """Return the crossing beyond all that were sought, where the held loop tells of one."""
-        held = self.stuck
+        """Find a crossing beyond the range that was searched.
+
+        There is one if the loop with the coordinates held is stable and that with the largest
+        damper is not, or the reverse.
+        """
+        moved = tuple(row for row, size in zip(self.rows, self.size, strict=True) if size)
+        held = replace(self, rows=moved, size=np.ones(len(moved))).stuck
         at = self._between(max((damper for damper, _ in crossings), default=0.0), np.inf)
         stable = self.abscissa(at) <= 0
         if held in ("marginal", stable):
             return []
-        while abs(rate := self.abscissa(10 * at)) > _SETTLED * np.abs(self.loop.poles).max():
+        clear = _SETTLED * float(np.abs(self.loop.poles).max())
+        while at < _INFINITE * self.scale and abs(rate := self.abscissa(10 * at)) > clear:
             if (rate <= 0) != stable:
                 return [(x := self._bisected(at, 10 * at), self._frequency(x))]
             at *= 10
@@ -144,8 +151,8 @@ class DampedLoop:
     def _abscissae(self, grid: Sequence[float]) -> list[tuple[float, float]]:
         """Dampers of an ascending grid with their abscissae: at first of every fourth one.
 
-        Between two of these of more, where the abscissa is nearer to 0 than it changes from one to
-        the next.
+        Then also of those between two of these where the abscissa is nearer to 0 than it changes
+        from one to the next.
         """
         known = {k: self.abscissa(grid[k]) for k in {*range(0, len(grid), _STRIDE), len(grid) - 1}}
         step = _STRIDE
@@ -233,10 +240,10 @@ def hold(loop: LinearLoop, rows: Sequence[int]) -> LinearLoop | None:
 
 def _judge_moving(poles: ComplexArray) -> bool | str:
     """Judge poles without those at zero: integrals that wind up."""
-    moving = poles[np.argsort(np.abs(poles))[n_winding(poles) :]]
+    moving = poles[np.argsort(np.abs(poles))[count_zeros(poles) :]]
     return judge_poles(moving) if len(moving) else True
 
 
-def n_winding(poles: ComplexArray) -> int:
+def count_zeros(poles: ComplexArray) -> int:
     """Count eigenvalues at zero."""
     return int((np.abs(poles) <= _SETTLED * np.abs(poles).max(initial=1.0)).sum())

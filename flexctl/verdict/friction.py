@@ -23,7 +23,7 @@ from flexctl.checks import Array
 from flexctl.loop import ClosedLoop, LinearLoop, slopes_at_rest
 from flexctl.model import Friction
 from flexctl.records import Summary
-from flexctl.verdict.damped_loop import DampedLoop, hold, n_winding
+from flexctl.verdict.damped_loop import DampedLoop, count_zeros, hold
 
 _SINGULAR = 1e-12  # smallest singular value of the balanced stiffness that holds the arm
 _CHORD = 0.6381726863 / np.sqrt(2 / np.e)  # max of (1 - exp(-x^2))/x, in steepest slopes
@@ -61,8 +61,8 @@ class JointDamper:
     joint
         Index of the joint; None for all together. Their dampers are in proportion: positive ones to
         their Coulomb friction, per unit of it; negative ones to the steepest fall of each, from -1.
-    beside
-        Index of another joint that is stuck; None where no joint is.
+    stuck_joint
+        Index of another joint that is stuck meanwhile; None where none is.
     sliding
         Whether it slides, so that amplitudes are lengths; None for joints of both kinds.
     least
@@ -75,7 +75,7 @@ class JointDamper:
     """
 
     joint: int | None
-    beside: int | None = None
+    stuck_joint: int | None = None
     sliding: bool | None
     least: float
     unstable: tuple[UnstableDampers, ...]
@@ -88,14 +88,16 @@ class JointDamper:
 
     @property
     def slides(self) -> bool:
-        """Whether it is stable where sliding friction falls most steeply."""
-        return not any(range_.low < 0 for range_ in self.unstable)
+        """Whether it is stable where sliding friction falls most steeply, if it is without fall."""
+        return self._without_damper or not any(range_.low < 0 for range_ in self.unstable)
 
     @property
     def breaks_away(self) -> bool:
         """Whether a joint that breaks away from static friction gathers speed by itself."""
         chord = _CHORD * self.least
-        return any(range_.low < chord < range_.high for range_ in self.unstable)
+        return not self._without_damper and any(
+            range_.low < chord < range_.high for range_ in self.unstable
+        )
 
     @property
     def amplitude(self) -> float:
@@ -120,9 +122,14 @@ class JointDamper:
         return self._vibrates.frequency if self._vibrates else None
 
     @property
+    def _without_damper(self) -> bool:
+        """Whether the loop is unstable without the damper, because the other joint is stuck."""
+        unstable = any(range_.low <= 0 < range_.high for range_ in self.unstable)
+        return unstable and self.stuck_joint is not None
+
+    @property
     def _vibrates(self) -> UnstableDampers | None:
-        bare = any(range_.low <= 0 < range_.high for range_ in self.unstable)
-        if bare and self.beside is not None:  # large vibrations grow too, while that joint sticks
+        if self._without_damper:
             return None
         own = max(self.unstable, key=lambda one: one.amplitude or 0.0, default=None)
         return own if own and own.amplitude else None
@@ -168,7 +175,7 @@ class FrictionVerdict(Summary):
 
     @property
     def holds(self) -> bool:
-        """Whether the loop is not unstable while all joints that rub are stuck."""
+        """True unless the loop is unstable with all joints stuck that have dry friction."""
         together = [own for own in self.dampers if own.joint is None] or self.dampers
         return together[0].stuck is not False
 
@@ -217,7 +224,7 @@ def judge_friction(loop: ClosedLoop, linear: LinearLoop) -> FrictionVerdict | No
     dampers = [_judge(linear, dry, k, joint) for k, joint in enumerate(joints)]
     if len(joints) > 1:
         dampers.append(_judge(linear, dry, None, None))
-        dampers += _beside_stuck_ones(linear, dry, joints)
+        dampers += _with_one_stuck(linear, dry, joints)
     J = slopes_at_rest(loop, linear)
     integral = _integrates(loop, J)
     offset, moved = _sticking_offset(loop, linear, dry, J)
@@ -264,16 +271,16 @@ def _judge(
     dry: _DryJoints,
     k: int | None,
     joint: int | None,
-    beside: int | None = None,
+    stuck_joint: int | None = None,
 ) -> JointDamper:
     """Judge the loop with a damper at the k-th dry joint, or with all dampers (None).
 
-    `linear` is the loop with the joint `beside` held, where one is.
+    `linear` is the loop with the joint `stuck_joint` held, where one is.
     """
     if k is not None:
         rows, force, least = (dry.rows[k],), float(dry.coulomb[k]), -float(dry.fall[k])
-        winding = 0 if beside is None else n_winding(linear.poles)
-        damped = DampedLoop(loop=linear, rows=rows, size=np.ones(1), winding=winding)
+        n_zero = 0 if stuck_joint is None else count_zeros(linear.poles)
+        damped = DampedLoop(loop=linear, rows=rows, size=np.ones(1), n_zero=n_zero)
         found = damped.unstable(least)
     else:
         force, least = 1.0, -1.0 if dry.fall.any() else 0.0
@@ -295,7 +302,7 @@ def _judge(
     ]
     return JointDamper(
         joint=joint,
-        beside=beside,
+        stuck_joint=stuck_joint,
         sliding=slide.pop() if len(slide) == 1 else None,
         least=least,
         unstable=tuple(ranges),
@@ -303,7 +310,7 @@ def _judge(
     )
 
 
-def _beside_stuck_ones(
+def _with_one_stuck(
     linear: LinearLoop, dry: _DryJoints, joints: Sequence[int]
 ) -> Iterator[JointDamper]:
     """Judge the loop with a damper at one dry joint while another is stuck, in all pairs."""

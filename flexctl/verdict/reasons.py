@@ -155,7 +155,7 @@ def _friction(f: FrictionVerdict, settle_within: float) -> list[Reason]:
     reasons = []
     vibrating = max(f.dampers, key=lambda own: own.amplitude)
     if vibrating.amplitude:
-        facts = {"joint": vibrating.joint, "beside": vibrating.beside}
+        facts = {"joint": vibrating.joint, "stuck_joint": vibrating.stuck_joint}
         facts |= {"sliding": vibrating.sliding}
         facts |= {"amplitude": vibrating.amplitude, "threshold": vibrating.threshold}
         facts |= {"frequency": vibrating.frequency, "smaller": vibrating.smaller_amplitude}
@@ -179,13 +179,12 @@ def _friction(f: FrictionVerdict, settle_within: float) -> list[Reason]:
 
 
 def _which(found: Sequence[JointDamper]) -> dict[str, Any]:
-    """Which joints they are: single ones, and where there is none all of them, or pairs."""
-    joints = [own.joint for own in found if own.beside is None and own.joint is not None]
-    pairs = [[own.joint, own.beside] for own in found if own.beside is not None]
+    """Name single joints, pairs without these, and where no single one is all of them together."""
+    joints = [own.joint for own in found if own.stuck_joint is None and own.joint is not None]
+    pairs = [[own.joint, own.stuck_joint] for own in found if own.stuck_joint is not None]
     together = any(own.joint is None for own in found)
-    if joints:
-        return {"joints": joints, "together": False, "pairs": []}
-    return {"joints": [], "together": together, "pairs": pairs}
+    pairs = [pair for pair in pairs if not set(pair) & set(joints)]
+    return {"joints": joints, "together": together and not joints, "pairs": pairs}
 
 
 def _stiffness(s: StiffnessTolerance) -> list[Reason]:

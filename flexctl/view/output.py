@@ -71,17 +71,15 @@ def deliver(result: Result, options: CliOptions, requirements: Sequence[Requirem
     if options.json or options.out or requirements:
         answer = plain(result.answer() if callable(result.answer) else result.answer)
         answer |= {"warnings": [*said], "provenance": result.provenance()}
-    unwritten = result.unwritten
-    try:
+    unwritten = [result.unwritten] if result.unwritten else []
+    writers = {".json": lambda path: path.write_text(_json(answer), "utf-8"), **result.writers}
+    with _kept_in(unwritten):
         if options.out:
-            writers = {".json": lambda path: path.write_text(_json(answer), "utf-8")}
-            writers |= result.writers
             with replacing(options.out) as path:
                 writers[options.out.suffix.lower()](path)
+    with _kept_in(unwritten):
         if isinstance(options, PlotOptions) and options.plot and result.figure:
             save_figure(result.figure(), options.plot)
-    except InputError as error:
-        unwritten = error
     failures = [requirement.failure(answer) for requirement in requirements]  # files are there
     if options.json:
         sys.stdout.write(_json(answer))
@@ -90,9 +88,20 @@ def deliver(result: Result, options: CliOptions, requirements: Sequence[Requirem
     sys.stdout.flush()  # what does not hold is said below
     for failure in filter(None, failures):
         tell(str(failure))
+    for error in unwritten[1:]:
+        tell(str(error))
     if unwritten:
-        raise unwritten
+        raise unwritten[0]
     return sum(failure is not None for failure in failures)
+
+
+@contextlib.contextmanager
+def _kept_in(errors: list[InputError]) -> Iterator[None]:
+    """Keep an InputError for later."""
+    try:
+        yield
+    except InputError as error:
+        errors.append(error)
 
 
 def tell(line: str) -> None:

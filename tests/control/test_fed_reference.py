@@ -145,16 +145,32 @@ def test_rates_and_accelerations_of_a_file_are_used_where_given(tmp_path):
 
 
 def test_rates_and_accelerations_that_contradict_the_motion_are_named(tmp_path):
-    t = np.linspace(0.0, 1.0, 101)
-    rng = np.random.default_rng(1)
-    noisy = np.cos(t) + 0.3 * rng.normal(size=len(t))  # a tachometer is no contradiction
-    own = {"joint1": np.sin(t), "joint2": np.sin(t), "joint3": np.sin(t), "joint4": 0 * t}
-    more = {"joint1_rate": np.rad2deg(np.cos(t)), "joint2_rate": noisy}
-    more |= {"joint3_acceleration": np.sin(t), "joint4_rate": 1e-4 * np.cos(t)}
-    assert written(tmp_path, t=t, **own, **more).doubts == (
+    t = np.linspace(0.0, 3.0, 301)
+    columns = {f"joint{k + 1}": np.sin(t) for k in range(5)} | {"joint4": 0 * t}
+    columns |= {"joint1_rate": np.rad2deg(np.cos(t)), "joint2_rate": -np.cos(t)}
+    columns |= {"joint3_acceleration": np.sin(t), "joint4_rate": 1e-4 * np.cos(t)}
+    columns |= {"joint5_rate": np.cos(t), "joint5_acceleration": np.sin(t)}
+    assert written(tmp_path, t=t, **columns).contradictions == (
         "joint1_rate is not the derivative of its positions",
-        "joint3_acceleration is not the derivative of its rates",
+        "joint2_rate is not the derivative of its positions",
+        "joint3_acceleration is not the second derivative of its positions",
+        "joint5_acceleration is not the derivative of its rates",
     )
+
+
+def test_noise_bias_and_steps_of_an_encoder_are_no_contradiction(tmp_path):
+    t, rng = np.linspace(0.0, 6.0, 3001), np.random.default_rng(1)
+    s = np.clip((t - 1) / 2, 0, 1)
+    q = 0.5 * (10 * s**3 - 15 * s**4 + 6 * s**5)
+    v = 0.25 * (30 * s**2 - 60 * s**3 + 30 * s**4)
+    a = 0.125 * (60 * s - 180 * s**2 + 120 * s**3)
+    step = 2 * np.pi / 2**12
+    steps = step * np.round(q / step)
+    columns = {"joint1": steps, "joint2": steps, "joint3": steps}
+    columns |= {"joint1_rate": v + 0.05 + 0.1 * rng.normal(size=len(t))}
+    columns |= {"joint2_acceleration": a + 0.1 + 0.5 * rng.normal(size=len(t))}
+    columns |= {"joint3_rate": v, "joint3_acceleration": a - 0.1}
+    assert written(tmp_path, t=t, **columns).contradictions == ()
 
 
 @pytest.mark.parametrize(

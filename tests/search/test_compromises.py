@@ -100,7 +100,7 @@ def test_designs_say_how_they_were_found(found):
 
 @pytest.mark.slow
 def test_no_front_where_limits_cannot_be_kept():
-    violated = r"the nearest violates margins.phase_deg >= 89.0 \(it has [5-8]"
+    violated = r"the nearest design found violates margins.phase_deg >= 89.0 \(it has [5-8]"
     with pytest.raises(ComputationError, match=violated):
         flexctl.trade_off(
             ARM,

@@ -16,9 +16,9 @@ from flexctl.simulation.simulation import simulate
 from flexctl.verdict.damped_loop import DampedLoop
 from flexctl.verdict.evaluation import evaluate
 from flexctl.verdict.friction import (
-    _beside_stuck_ones,
     _DryJoints,
     _judge,
+    _with_one_stuck,
     judge_friction,
     steepest_fall,
 )
@@ -266,25 +266,43 @@ def test_a_damper_beside_a_stuck_joint_may_be_all_that_is_unstable(coupled, seed
     linear = coupled(seed)
     alone = [_judge(linear, TWO, k, k) for k in (0, 1, None)]
     assert all(own.stable and own.stuck is True for own in alone)
-    found = list(_beside_stuck_ones(linear, TWO, (0, 1)))
-    assert [(own.joint, own.beside) for own in found] == [(1, 0), (0, 1)]
+    found = list(_with_one_stuck(linear, TWO, (0, 1)))
+    assert [(own.joint, own.stuck_joint) for own in found] == [(1, 0), (0, 1)]
     assert [own.stable for own in found].count(False) == 1
+
+
+@pytest.mark.parametrize("seed", [13, 26])
+def test_falling_friction_is_not_blamed_for_what_a_stuck_joint_does(coupled, seed):
+    pairs = list(_with_one_stuck(coupled(seed), TWO, (0, 1)))
+    unstable = [own for own in pairs if beside(coupled(seed), own.stuck_joint, 0.0).real.max() > 0]
+    assert unstable
+    for own in unstable:
+        assert any(range_.low < 0 < range_.high for range_ in own.unstable)
+        assert not own.stable
+        assert own.slides
+        assert not own.breaks_away
+        assert own.amplitude == 0
+
+
+def test_joints_without_coulomb_friction_feel_no_damper_together(coupled):
+    one = replace(TWO, coulomb=np.array([0.0, 1.0]), fall=np.zeros(2))
+    assert _judge(coupled(225), one, None, None).unstable[-1].high == np.inf
 
 
 @pytest.mark.parametrize("n_z", [0, 2])
 @pytest.mark.parametrize("seed", [*range(40, 52), 1969, 3341, 5431])
 def test_ranges_beside_a_stuck_joint_are_those_of_a_scan(coupled, seed, n_z):
     linear = coupled(seed, n_z)
-    for own in _beside_stuck_ones(linear, TWO, (0, 1)):
+    for own in _with_one_stuck(linear, TWO, (0, 1)):
         ends = [end for range_ in own.unstable for end in (range_.low, range_.high)]
         for d in np.concatenate([np.linspace(own.least, 1.0, 30), np.geomspace(1.0, 1e4, 100)]):
             if min((abs(d - end) for end in ends), default=1.0) > 1e-6 * (1 + abs(d)):
-                rate = beside(linear, own.beside, d).real.max()
+                rate = beside(linear, own.stuck_joint, d).real.max()
                 inside = any(range_.low < d < range_.high for range_ in own.unstable)
                 assert (rate > 0) == inside, (own.joint, d)
         for range_ in own.unstable:
             if range_.frequency is not None:
-                near = beside(linear, own.beside, range_.low) - 1j * range_.frequency
+                near = beside(linear, own.stuck_joint, range_.low) - 1j * range_.frequency
                 assert np.abs(near).min() < 1e-6 * max(range_.frequency, 1.0)
 
 
@@ -415,7 +433,7 @@ def test_two_joints_are_judged_alone_and_together(make):
     linear = linear_poses(loop).final
     verdict = judge_friction(loop, linear)
     pairs = [(0, None), (1, None), (None, None), (1, 0), (0, 1)]
-    assert [(own.joint, own.beside) for own in verdict.dampers] == pairs
+    assert [(own.joint, own.stuck_joint) for own in verdict.dampers] == pairs
     assert verdict.stable
     # static equilibria by hand: (K - B Kq) q = -f at the corners
     J = linear.plant.K - linear.plant.B @ linear.feedback[:, :2]

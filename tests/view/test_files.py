@@ -70,6 +70,19 @@ def test_an_answer_is_printed_although_its_file_does_not_fit(option, tmp_path, c
     assert list(tmp_path.iterdir()) == []
 
 
+def test_every_file_that_cannot_be_written_is_named(tmp_path, capsys):
+    front = InputError("front: cannot be written: File too large")
+    result = Result(answer={"a": list(range(2000))}, table=lambda: "", figure=draw, unwritten=front)
+    options = PlotOptions(out=tmp_path / "a.json", plot=tmp_path / "a.svg")
+    with pytest.raises(InputError, match="front: cannot be written"), full_disk():
+        deliver(result, options, ())
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(": cannot")[0] for line in lines] == [
+        f"flexctl: {tmp_path}/a.json",
+        f"flexctl: {tmp_path}/a.svg",
+    ]
+
+
 @pytest.mark.slow
 def test_netcdf_that_does_not_fit_ends_in_words_not_in_a_segmentation_fault(tmp_path):
     """In a process of its own, as the fault would end this one."""

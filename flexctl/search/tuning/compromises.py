@@ -259,8 +259,8 @@ class _Front:
         if not feasible:
             raise ComputationError(
                 "no design was found that keeps all limits, so that there is no trade-off"
-                f"{_nearest_words(self.found)}; flexctl tune with these limits gives that design, "
-                "and says which stand against each other"
+                f"{_nearest_words(self.found)}; flexctl tune with these limits says which stand "
+                "against each other"
             )
         if self.interrupted or len(self.found) < 2:
             return
@@ -359,9 +359,11 @@ def _nearest_words(found: Sequence[Tuning]) -> str:
     """Say which limits the nearest of several designs violates, and how far it comes."""
     least = min(found, key=_violation)
     missed = [
-        f"{one.requirement} (it has {one.value:.4g})" for one in least.constraints if not one.met
+        f"{one.requirement} (it has {one.value:.3g})"
+        for one in least.constraints
+        if not one.met and np.isfinite(one.value)
     ]
-    return f": the nearest violates {' and '.join(missed)}" if missed else ""
+    return f"; the nearest design found violates {' and '.join(missed)}" if missed else ""
 
 
 def _violation(one: Tuning) -> float:

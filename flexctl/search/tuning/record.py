@@ -143,7 +143,8 @@ class Tuning(Summary):
     judged_on
         Arms on which all limits were verified, the nominal one first.
     worst_arm
-        That of these that violates limits most; where none does, that of the largest objective.
+        That of these, of the share that counts, which violates limits most; where none does, that
+        of the largest objective.
     worst_before, worst_after
         Metrics of both designs, each on the arm and the joint where it is worst; NaN where an arm
         has none.

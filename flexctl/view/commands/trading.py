@@ -41,12 +41,7 @@ def trade(
             progress=_teller(say, points),
             **how,
         )
-    files, unwritten = dict[str, Path](), None
-    if folder:
-        try:
-            _keep(found, folder, files)
-        except InputError as error:
-            unwritten = error
+    files, unwritten = _keep(found, folder) if folder else ({}, None)
     return Result(
         answer=lambda: trade_off_json(found, files),
         table=lambda: _table(found, files),
@@ -79,23 +74,27 @@ def _teller(say: Callable[[str], None], points: int) -> Callable[[int, Step], No
     return tell
 
 
-def _keep(found: TradeOff, folder: Path, files: dict[str, Path]) -> None:
-    """Write the designs of the front, each as a file with its history; adds them to `files`.
+def _keep(found: TradeOff, folder: Path) -> tuple[dict[str, Path], InputError | None]:
+    """Write the designs of the front, each as a file with its history.
 
-    InputError with the reason where one cannot be written.
+    Returns the files, and why others could not be written.
     """
+    files = dict[str, Path]()
     try:
         folder.mkdir(exist_ok=True)
+        for one in found.front:
+            if one.tuning is None:  # it has a file
+                continue
+            path = folder / f"{one.design.name}.toml"
+            comment = "\n".join(history(one.tuning, command()))
+            with replacing(path) as draft:
+                draft.write_text(design_text(one.design, folder, comment), encoding="utf-8")
+            files[one.design.name] = path
     except OSError as error:
-        raise InputError(f"{folder}: cannot be made: {error.strerror or error}") from error
-    for one in found.front:
-        if one.tuning is None:  # it has a file
-            continue
-        path = folder / f"{one.design.name}.toml"
-        comment = "\n".join(history(one.tuning, command()))
-        with replacing(path) as draft:
-            draft.write_text(design_text(one.design, folder, comment), encoding="utf-8")
-        files[one.design.name] = path
+        return files, InputError(f"{folder}: cannot be made: {error.strerror or error}")
+    except InputError as error:
+        return files, error
+    return files, None
 
 
 def _figure(found: TradeOff) -> Any:

@@ -122,7 +122,7 @@ def _friction(f: FrictionVerdict) -> dict[str, Any]:
         "dampers": [
             {
                 "joint": None if own.joint is None else f"joint{own.joint + 1}",
-                "beside": None if own.beside is None else f"joint{own.beside + 1}",
+                "stuck_joint": None if own.stuck_joint is None else f"joint{own.stuck_joint + 1}",
                 **attributes(own, "least stable amplitude threshold frequency slides stuck"),
                 "unstable": [[range_.low, range_.high] for range_ in own.unstable],
             }

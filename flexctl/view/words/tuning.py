@@ -174,8 +174,8 @@ def _gained(tuning: Tuning) -> str:
     where = f" {on_arms(tuning)}" if _of_several(tuning) else ""
     if not tuning.improved and not tuning.feasible and _is_unstable(tuning.before):
         return (
-            f"No stable loop whose run succeeds was found: {tuning.design.name} is unstable. Try "
-            "wider bounds, other free numbers or more starts (--starts)."
+            f"No loop was found that is stable and whose run succeeds: {tuning.design.name} is "
+            "not. Try wider bounds, other free numbers or more starts (--starts)."
         )
     if not tuning.improved and not tuning.feasible:
         return (
@@ -464,8 +464,16 @@ def _searched(tuning: Tuning) -> Iterator[str]:
         watched = sum(arm in tuning.arms for arm in others)
         yield (
             f"Verified on {counted(len(others), 'arm')} beside the nominal one, {watched} of which "
-            f"the search had to watch. The worst is {arm_words(tuning, tuning.worst_arm)}."
+            f"the search had to watch.{_worst_arm(tuning)}"
         )
+
+
+def _worst_arm(tuning: Tuning) -> str:
+    """Name the worst of the arms that count; not of an objective of the nominal arm alone."""
+    if tuning.objective.nominal:
+        return ""
+    which = "The worst" if tuning.quantile is None else "Of those that count the worst"
+    return f" {which} is {arm_words(tuning, tuning.worst_arm)}."
 
 
 def _ended(tuning: Tuning) -> Iterator[str]:

@@ -392,8 +392,8 @@ def _vibrates(facts: Mapping[str, Any]) -> str:
     least = facts["threshold"]
     which = f"vibrations larger than about {size(least)}" if least else "small vibrations"
     where = "its joints" if facts["joint"] is None else f"joint{facts['joint'] + 1}"
-    if facts["beside"] is not None:
-        where += f", while joint{facts['beside'] + 1} is stuck,"
+    if facts["stuck_joint"] is not None:
+        where += f", while joint{facts['stuck_joint'] + 1} is stuck,"
     smaller = f", smaller ones to about {size(facts['smaller'])}" if facts["smaller"] else ""
     largest = size(facts["amplitude"])
     return (
@@ -405,11 +405,9 @@ def _vibrates(facts: Mapping[str, Any]) -> str:
 def _dry_joints(facts: Mapping[str, Any], pair: str) -> list[str]:
     """Name the joints of a reason; `pair` says what two of them do."""
     named = [f"joint{joint + 1}" for joint in facts["joints"]]
-    if facts["together"]:
-        named.append("all joints together")
-    elif facts["pairs"]:
-        pairs = sorted(facts["pairs"])
-        named += [pair.format(f"joint{one + 1}", f"joint{other + 1}") for one, other in pairs]
+    named += ["all joints together"] if facts["together"] else []
+    pairs = sorted(facts["pairs"])
+    named += [pair.format(f"joint{one + 1}", f"joint{other + 1}") for one, other in pairs]
     return named
 
 
@@ -447,10 +445,11 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "stiffness": _stiffness,
     "friction-vibrates": _vibrates,
     "friction-stuck": lambda facts: (
-        f"it is unstable while friction holds {' or '.join(_dry_joints(facts, '{} with {}'))}"
+        "it is unstable while friction holds "
+        + " or ".join(_dry_joints(facts, "{} and {} at once"))
     ),
     "friction-slides": lambda facts: (
-        f"slow sliding of {listed(_dry_joints(facts, '{} while {} is stuck'))} is unstable "
+        f"slow sliding of {listed(_dry_joints(facts, '{} (with {} stuck)'))} is unstable "
         "(stick-slip): friction falls with speed by more than the loop damps"
     ),
     "hunts": lambda _: (

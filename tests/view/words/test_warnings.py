@@ -273,10 +273,16 @@ def test_next_to_nothing_is_no_tolerated_overestimate(tolerated, words):
     ],
 )
 def test_vibrations_that_friction_lets_grow_have_their_sizes(threshold, smaller, said):
-    facts = {"joint": 0, "beside": None, "sliding": False, "amplitude": 1e-3, "frequency": 20.0}
+    facts = {
+        "joint": 0,
+        "stuck_joint": None,
+        "sliding": False,
+        "amplitude": 1e-3,
+        "frequency": 20.0,
+    }
     facts |= {"threshold": threshold, "smaller": smaller}
     words = reason_words(Reason(code="friction-vibrates", facts=facts))
-    stuck = reason_words(Reason(code="friction-vibrates", facts=facts | {"beside": 2}))
+    stuck = reason_words(Reason(code="friction-vibrates", facts=facts | {"stuck_joint": 2}))
 
     assert words.startswith("friction of joint1 lets ")
     assert said in words
@@ -294,9 +300,11 @@ def test_joints_that_are_unstable_when_stuck_or_slow_are_named():
     }
 
     assert said["friction-stuck", 0].endswith("while friction holds joint1 or joint3")
-    assert said["friction-stuck", 1].endswith("holds joint1 with joint3 or joint2 with joint1")
-    assert said["friction-stuck", 2].endswith("while friction holds all joints together")
+    assert said["friction-stuck", 1].endswith(
+        "holds joint1 and joint3 at once or joint2 and joint1 at once"
+    )
+    assert "while friction holds all joints together or joint1" in said["friction-stuck", 2]
     assert said["friction-slides", 0].startswith("slow sliding of joint1 and joint3 is unstable")
     assert said["friction-slides", 1].startswith(
-        "slow sliding of joint1 while joint3 is stuck and joint2 while joint1 is stuck is unstable"
+        "slow sliding of joint1 (with joint3 stuck) and joint2 (with joint1 stuck) is unstable"
     )
