@@ -22,6 +22,7 @@ SLOW += ("vertical-2r-pid", "vertical-2r-position-feedback", "rrp-pid", "rrp-cas
 SLOW += ("rrp-position-feedback", "vertical-2r-cascade")
 SLOW += ("subudhi-morris-lqr-tuned", "rrp-scheduled")
 SLOW += ("vertical-2r-lqg", "vertical-2r-computed-torque", "vertical-2r-shaped")
+SLOW += ("vertical-2r-shaped-tuned",)
 SLOW += ("rrp-lqg", "rrp-computed-torque", "rrp-shaped", "hub-lqg")
 SLOW += ("rrp-composite-spillover", "rrp-observer-spillover", "hub-composite-spillover")
 SLOW += ("hub-lqg-spillover", "hub-computed-torque-spillover")

@@ -31,8 +31,10 @@ def objective(name, evaluation):
 @pytest.mark.parametrize("name", TUNED)
 def test_a_tuned_design_is_better_in_its_objective_than_all_hand_made_ones(name):
     found = verdicts(DESIGNS[name].model)
-    shaped = [key for key in found if DESIGNS[key].reference.shaper]  # these follow other motions
-    hand_made = [objective(name, e) for key, e in found.items() if key not in (*TUNED, *shaped)]
+    others = []
+    if name == "vertical-2r-composite-tuned":  # a slower motion than that of the shaped design
+        others = [key for key in found if DESIGNS[key].reference.shaper]
+    hand_made = [objective(name, e) for key, e in found.items() if key not in (*TUNED, *others)]
 
     assert hand_made
     assert objective(name, found[name]) < min(hand_made)

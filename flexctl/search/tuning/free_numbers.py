@@ -26,7 +26,7 @@ _TABLES = ("gains", "cascade", "second_loop", "fast_loop", "observer", "options"
 _LISTED = re.compile(r"(filters|position_feedback)\[\d+\]\.\w+")  # keys of arrays of tables
 _ENTRY = re.compile(r"(?P<key>[\w.]+)\[(?P<places>[\d, ]+)\]")
 _NOT_TUNED = ("switch", "solver", "schedule", "start_error", "columns", "scaled", "modes")
-_NOT_TUNED += ("velocity_feedforward",)
+_NOT_TUNED += ("velocity_feedforward", "order")
 
 
 @dataclass(frozen=True, kw_only=True)

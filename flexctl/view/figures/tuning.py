@@ -15,7 +15,7 @@ from flexctl.view.figures.axes import few_ticks, legend_above, say_instead
 from flexctl.view.figures.loci_plane import frame_plane
 from flexctl.view.figures.style import BAD, GOOD, MUTED, PALETTE, new_figure, styled
 from flexctl.view.words.metrics import metric_unit, units_for
-from flexctl.view.words.tuning import objective_name, tuning_sentences
+from flexctl.view.words.tuning import counted, objective_name, tuning_sentences
 
 _WIDE, _HIGH = 10.4, 6.2
 _FLOOR = 1e-6  # violation that counts as none
@@ -27,6 +27,7 @@ _OLD: dict[str, Any] = {"marker": "o", "facecolors": "white", "edgecolors": "bla
 _NEW: dict[str, Any] = {"marker": "D", "color": PALETTE[1], "edgecolors": "black", "s": 28.0}
 _MOST = 4  # searches that are named
 _STILL = 0.05  # of its size: an eigenvalue that moves less stays where it is
+_APART = 100.0  # ratio of sizes from which on a moving eigenvalue is far faster than another
 _FAST = 4.0  # times the largest that moves: eigenvalues beyond are left out
 
 
@@ -142,7 +143,9 @@ def _plane(axes: Axes, tuning: Tuning) -> None:
         say_instead(axes, "The loop has no eigenvalues here.", BAD)
         return
     size, moved = np.abs(ends).max(axis=0), np.abs(ends[1] - ends[0])
-    moving = size[moved > _STILL * size]
+    moving = np.sort(size[moved > _STILL * size])
+    gaps = np.flatnonzero(moving[1:] > _APART * moving[:-1])
+    moving = moving[: gaps[0] + 1] if len(gaps) else moving  # far faster ones would hide these
     slow = size <= _FAST * moving.max(initial=size.min())
     first = ends.real.max(axis=1, keepdims=True)  # what decides the spectral abscissa is shown
     slow |= (ends.real >= first - 1e-6 * np.abs(first)).any(axis=0)
@@ -156,6 +159,6 @@ def _plane(axes: Axes, tuning: Tuning) -> None:
     if tuning.improved:
         axes.scatter(new.real, new.imag, label="after", zorder=5, **_NEW)
     fast = int((~slow).sum())
-    more = f" ({fast} faster ones not shown)" if fast else ""
+    more = f" ({counted(fast, 'faster one')} not shown)" if fast else ""
     axes.set_title(f"Eigenvalues at the final pose{more}", pad=16)
     axes.legend(loc="best", frameon=True, framealpha=0.9, edgecolor="none")

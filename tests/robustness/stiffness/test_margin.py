@@ -50,7 +50,7 @@ SLOW += tuple(
 )
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in SLOW]
 VERTICAL = ["vertical-2r-pd", "vertical-2r-integral", "vertical-2r-decoupling"]
-VERTICAL += ["vertical-2r-composite", "vertical-2r-composite-tuned"]
+VERTICAL += ["vertical-2r-composite", "vertical-2r-composite-tuned", "vertical-2r-shaped-tuned"]
 VERTICAL = [pytest.param(name, marks=pytest.mark.slow) for name in VERTICAL]
 DESIGNS = ["hub-pd", "kane-spin-up", "rrp-gentle", "subudhi-morris-decoupling"]
 DESIGNS += ["subudhi-morris-lqr", "subudhi-morris-observer", "subudhi-morris-slow-only"]
