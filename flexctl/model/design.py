@@ -49,6 +49,9 @@ from flexctl.model.shaper_choice import Shaper
 from flexctl.model.tune_choice import TuneChoice
 
 _OPEN = ("feedforward", "torque", PRESCRIBED)
+_NOT_ALONG_A_LINE = (
+    "no such key, as the reference is no straight line in joint space, or does not move along one"
+)
 _WITH_SECOND_LOOP = ("decoupling", "composite", "lqg")
 _WITHOUT_GAINS = (*_OPEN, "state-space", "lqg", "cascade")
 _TORQUES = ("joint-pd", "pid", "positive-position-feedback")  # methods whose gains are torques
@@ -542,7 +545,7 @@ class Design(FileRecord):
             expected = f"no such table, as the reference ({self.reference.kind}) never rests"
             yield "second_loop", expected, self.second_loop.table()
         if self.second_loop and self.second_loop.schedule and not self.reference.straight:
-            expected = "no such key, as the reference is no motion along a straight line"
+            expected = _NOT_ALONG_A_LINE
             yield "second_loop.schedule", expected, self.second_loop.schedule
 
     def _table_faults(self) -> Faults:
@@ -576,7 +579,7 @@ class Design(FileRecord):
         for k, one in enumerate(self.filters):
             key = f"filters[{k + 1}].frequency"
             if one.follows and not self.reference.on_one_line:
-                expected = "a number, as the reference is no motion along a straight line"
+                expected = "a number, as the reference is no straight line in joint space"
                 yield key, expected, one.frequency
 
     def _composite_faults(self) -> Faults:
@@ -587,5 +590,5 @@ class Design(FileRecord):
         elif self.gains and any(self.gains.Gi or ()):
             yield "gains.Gi", "no such key, as method is composite", self.gains.Gi
         elif self.fast_loop and self.fast_loop.schedule and not self.reference.straight:
-            expected = "no such key, as the reference is no motion along a straight line"
+            expected = _NOT_ALONG_A_LINE
             yield "fast_loop.schedule", expected, self.fast_loop.schedule

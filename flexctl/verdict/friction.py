@@ -174,6 +174,11 @@ class FrictionVerdict(Summary):
         return all(own.stable and own.stuck is not False for own in self.dampers)
 
     @property
+    def slides(self) -> bool:
+        """Whether no joint is unstable where its sliding friction falls most steeply."""
+        return all(own.slides for own in self.dampers)
+
+    @property
     def holds(self) -> bool:
         """True unless the loop is unstable with all joints stuck that have dry friction."""
         together = [own for own in self.dampers if own.joint is None] or self.dampers

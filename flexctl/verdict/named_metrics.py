@@ -69,6 +69,7 @@ UNITS = {
     "stiffness.exact.path_alpha_lower": "-",
     "stiffness.exact.path_growth": "-",
     "friction.stable": "",
+    "friction.slides": "",
     "friction.amplitude": "rad or m",
     "friction.sticking_offset": "m",
     "friction.held_damping_ratio": "-",
@@ -84,6 +85,7 @@ MORE_IS_BETTER = frozenset(
         "stability.stable",
         "stiffness.lemma.alpha_star",
         "friction.stable",
+        "friction.slides",
         "friction.held_damping_ratio",
     )
     or (key.startswith("margins.") and key != "margins.min_sampling_rate" and "peak" not in key)

@@ -88,8 +88,7 @@ def _torque_limits(limits: Sequence[float | None]) -> Sequence[float | None] | N
 
 def _slides(friction: Mapping[str, Any]) -> str | None:
     """Name what keeps joints from coming to rest; None where nothing does."""
-    slips = any(not own["slides"] for own in friction["dampers"])
-    return "hunting" if friction["hunts"] else "stick-slip" if slips else None
+    return "hunting" if friction["hunts"] else None if friction["slides"] else "stick-slip"
 
 
 def _operations(cost: Mapping[str, Any]) -> list[Any]:

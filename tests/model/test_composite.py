@@ -104,7 +104,8 @@ def test_a_faulty_table_is_refused_in_one_line(tables, message):
 def test_gains_are_scheduled_along_a_straight_way_only(reference):
     with pytest.raises(InputError) as caught:
         build(reference=reference, fast_loop={"weights": WEIGHTS, "schedule": 5})
-    expected = "no such key, as the reference is no motion along a straight line"
+    expected = "no such key, as the reference is no straight line in joint space, "
+    expected += "or does not move along one"
     assert str(caught.value) == f"trial: fast_loop.schedule: expected {expected}, got 5"
 
 

@@ -416,6 +416,7 @@ def test_the_verdict_reaches_json_words_and_metrics(judged):
     assert "slow sliding of joint1 is unstable (stick-slip)" in words
     assert metrics(e)["friction.sticking_offset"] == pytest.approx(0.02)
     assert metrics(e)["friction.stable"] is True
+    assert metrics(e)["friction.slides"] is answer["slides"] is False
 
 
 def test_a_run_ends_where_friction_may_hold_it(judged):

@@ -117,7 +117,9 @@ def _friction(f: FrictionVerdict) -> dict[str, Any]:
     """Write the loop with any damper at its joints; an amplitude of 0 means that none vibrates."""
     return {
         **attributes(
-            f, "stable amplitude sticking_offset hunts creeps held_frequency held_damping_ratio"
+            f,
+            "stable slides amplitude sticking_offset hunts creeps held_frequency "
+            "held_damping_ratio",
         ),
         "dampers": [
             {

@@ -98,7 +98,8 @@ def known_of_evaluation() -> Known:
         "friction": {
             **_all(
                 VALUE,
-                "stable amplitude sticking_offset hunts creeps held_frequency held_damping_ratio",
+                "stable slides amplitude sticking_offset hunts creeps held_frequency "
+                "held_damping_ratio",
             ),
             "dampers": ANY,
         },

@@ -52,6 +52,7 @@ _NAMES = {
     "stiffness.exact.path_alpha_lower": "stiffness underestimate tolerated along the motion",
     "stiffness.exact.path_growth": "growth over the motion",
     "friction.stable": "stability with friction",
+    "friction.slides": "stability of slow sliding",
     "friction.amplitude": "amplitude up to which friction lets vibrations grow",
     "friction.sticking_offset": "tip offset that friction may hold",
     "friction.held_damping_ratio": "damping ratio while friction holds the joints",
