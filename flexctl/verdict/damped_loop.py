@@ -2,7 +2,8 @@
 
 The dampers at which a continuous loop crosses the axis are those of an exact eigenvalue problem. Of
 a sampled loop, on whose matrix over a sample a damper acts nonlinearly, the multipliers are
-computed on a grid of dampers, and crossings are bisected.
+computed on a grid of dampers, and crossings are bisected; so they are where the exact problem is
+too ill-conditioned.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ import numpy as np
 import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
+from flexctl.errors import ComputationError, DesignError
 from flexctl.loop import LinearLoop, judge_poles, spectral_abscissa
 from flexctl.robustness import Parameter, UncertainLoop, find_real_crossings
 
 _FARTHEST = 1e6  # of the damper that stops the effective inertia at the loop's own speed
 _INFINITE = 1e12  # of the same: more is no damper but a stuck joint
-_GRID = np.geomspace(1e-4, 1e4, 161)  # of the same, for sampled loops
+_GRID = np.geomspace(1e-4, 1e4, 161)  # of the same, where crossings are bisected
 _STRIDE = 4  # every so many of this grid where no crossing is near
 _SETTLED = 1e-9  # of the fastest pole: integrals of a stuck joint, which do not move the arm
 
@@ -58,8 +60,18 @@ class DampedLoop:
         return float(speed / (inverse * self.size).max())
 
     def abscissa(self, delta: float) -> float:
-        """Spectral abscissa [1/s] with a damper."""
-        return spectral_abscissa(self._moving(delta))
+        """Spectral abscissa [1/s] with a damper.
+
+        Of a sampled loop that grows within a sample beyond all numbers it is the largest that
+        multipliers have.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            try:
+                return spectral_abscissa(self._moving(delta))
+            except np.linalg.LinAlgError:
+                if not self.loop.period:
+                    raise
+                return float(np.log(np.finfo(float).max)) / self.loop.period
 
     def _moving(self, delta: float) -> ComplexArray:
         """Eigenvalues with a damper, without those of integrals that wind up."""
@@ -74,7 +86,7 @@ class DampedLoop:
 
     def unstable(self, least: float, *, most: float = np.inf) -> list[DamperRange]:
         """Ranges of dampers from `least` to `most` with an unstable loop."""
-        crossings = self._sampled(least) if self.loop.sampled else self._continuous(least)
+        crossings = self._crossings(least)
         crossings += self._beyond(crossings) if np.isinf(most) else []
         inside = [(damper, w) for damper, w in crossings if damper < most]
         ends = [(least, None), *inside, (most, None)]
@@ -96,6 +108,18 @@ class DampedLoop:
         if np.isinf(high):
             return max(3 * low, 30 * self.scale)
         return float(np.sqrt(low * high)) if low > 0 else (low + high) / 2
+
+    def _crossings(self, least: float) -> list[tuple[float, float | None]]:
+        """Dampers and frequencies at which eigenvalues lie at the limit of stability, ascending.
+
+        On the grid too where the exact problem of a continuous loop is ill-conditioned.
+        """
+        if self.loop.sampled:
+            return self._on_grid(least)
+        try:
+            return self._continuous(least)
+        except (ComputationError, DesignError):
+            return self._on_grid(least)
 
     def _continuous(self, least: float) -> list[tuple[float, float | None]]:
         """Dampers and frequencies at which eigenvalues lie on the axis, ascending."""
@@ -138,8 +162,8 @@ class DampedLoop:
             at *= 10
         return []
 
-    def _sampled(self, least: float) -> list[tuple[float, float | None]]:
-        """Dampers and frequencies at which multipliers of a sampled loop have size one."""
+    def _on_grid(self, least: float) -> list[tuple[float, float | None]]:
+        """Dampers and frequencies at which the abscissa changes its sign on a grid of dampers."""
         grid = [x for x in np.append(-_GRID[::-1], _GRID) * self.scale if x > least]
         grid = [least, *([0.0] if least < 0 else []), *grid] if least < 0 else [0.0, *grid]
         found = []

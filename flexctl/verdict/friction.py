@@ -88,14 +88,14 @@ class JointDamper:
 
     @property
     def slides(self) -> bool:
-        """Whether it is stable where sliding friction falls most steeply, if it is without fall."""
-        return self._without_damper or not any(range_.low < 0 for range_ in self.unstable)
+        """Whether falling friction does not make it unstable, down to its steepest fall."""
+        return self._unstable_anyway or not any(range_.low < 0 for range_ in self.unstable)
 
     @property
     def breaks_away(self) -> bool:
         """Whether a joint that breaks away from static friction gathers speed by itself."""
         chord = _CHORD * self.least
-        return not self._without_damper and any(
+        return not self._unstable_anyway and any(
             range_.low < chord < range_.high for range_ in self.unstable
         )
 
@@ -122,14 +122,14 @@ class JointDamper:
         return self._vibrates.frequency if self._vibrates else None
 
     @property
-    def _without_damper(self) -> bool:
+    def _unstable_anyway(self) -> bool:
         """Whether the loop is unstable without the damper, because the other joint is stuck."""
         unstable = any(range_.low <= 0 < range_.high for range_ in self.unstable)
         return unstable and self.stuck_joint is not None
 
     @property
     def _vibrates(self) -> UnstableDampers | None:
-        if self._without_damper:
+        if self._unstable_anyway:
             return None
         own = max(self.unstable, key=lambda one: one.amplitude or 0.0, default=None)
         return own if own and own.amplitude else None
@@ -175,7 +175,7 @@ class FrictionVerdict(Summary):
 
     @property
     def slides(self) -> bool:
-        """Whether no joint is unstable where its sliding friction falls most steeply."""
+        """Whether falling friction makes no joint unstable, see `JointDamper.slides`."""
         return all(own.slides for own in self.dampers)
 
     @property

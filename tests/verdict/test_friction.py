@@ -9,10 +9,12 @@ import scipy.linalg
 import scipy.optimize
 import scipy.signal
 
+from flexctl.errors import ComputationError
 from flexctl.loop.linear import linear_poses
 from flexctl.model import Friction
 from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
+from flexctl.verdict import damped_loop
 from flexctl.verdict.damped_loop import DampedLoop
 from flexctl.verdict.evaluation import evaluate
 from flexctl.verdict.friction import (
@@ -328,6 +330,29 @@ def test_what_is_unstable_when_stuck_is_so_with_large_dampers(make):
     assert last.high == np.inf
     assert last.low > 1e4 * damped.scale
     assert last.low == pytest.approx(scipy.optimize.brentq(growth, 5e4, 5e5), rel=1e-4)
+
+
+@pytest.mark.parametrize("seed", [40, 47, 1969])
+def test_crossings_are_bisected_where_the_exact_problem_is_refused(coupled, seed, monkeypatch):
+    damped = DampedLoop(loop=coupled(seed), rows=(1,), size=np.ones(1))
+    exact = damped.unstable(-0.5)
+
+    def refuse(*_):
+        raise ComputationError("too ill-conditioned")
+
+    monkeypatch.setattr(damped_loop, "find_real_crossings", refuse)
+    np.testing.assert_allclose(
+        np.array(damped.unstable(-0.5), dtype=float), np.array(exact, dtype=float), rtol=1e-6
+    )
+
+
+def test_a_sampled_loop_that_grows_beyond_all_numbers_is_unstable(make):
+    linear = make["linear"]([[1e-3]], [[0.0]], [[0.0]], [[-0.1]], [[-0.01]], sample_time=0.02)
+    damped = DampedLoop(loop=linear, rows=(0,), size=np.ones(1))
+    assert damped.abscissa(-1e3) == pytest.approx(np.log(np.finfo(float).max) / 0.02)
+    (range_,) = damped.unstable(-1e3)
+    assert range_.low == -1e3
+    assert damped.abscissa(range_.high) == pytest.approx(0.0, abs=1e-3)
 
 
 @pytest.fixture(scope="module")
