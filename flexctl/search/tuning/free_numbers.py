@@ -26,7 +26,7 @@ _TABLES = ("gains", "cascade", "second_loop", "fast_loop", "observer", "options"
 _LISTED = re.compile(r"(filters|position_feedback)\[\d+\]\.\w+")  # keys of arrays of tables
 _ENTRY = re.compile(r"(?P<key>[\w.]+)\[(?P<places>[\d, ]+)\]")
 _NOT_TUNED = ("switch", "solver", "schedule", "start_error", "columns", "scaled", "modes")
-_NOT_TUNED += ("velocity_feedforward", "order")
+_NOT_TUNED += ("velocity_feedforward",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,7 +246,7 @@ def _numbers_below(design: Design, key: str) -> list[str]:
         left_out = (*_NOT_TUNED, *(unread if key == "observer.noise" else ()))
         names = [name for name in value if name not in left_out]
         return [own for name in names for own in _numbers_below(design, f"{key}.{name}")]
-    return [key] if has_number(value) else []
+    return [key] if has_number(value) and not isinstance(value, int) else []  # an order is whole
 
 
 def _free_entries(key: str, value: object, bounds: Bounds, *, untied: bool) -> Iterator[FreeNumber]:
