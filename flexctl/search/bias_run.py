@@ -18,7 +18,7 @@ from flexctl.plant import STIFFNESS_ERROR, Plant, assemble_plant
 from flexctl.robustness import Case
 from flexctl.search.one_number import first_serving, narrow
 from flexctl.simulation import Tolerance, simulate
-from flexctl.verdict import find_no_rest, judge_residual
+from flexctl.verdict import find_no_rest, judge_residual, tip_errors
 
 FARTHEST = 2.0  # acceptable tip error, relative to that without bias
 LEAST = 0.01  # smallest bias searched: no stiffness is known to 1 %
@@ -103,7 +103,7 @@ class BiasRuns:
         rests = find_no_rest(controller) is None
         return BiasRun(
             bias=bias,
-            tip_error_max=float(run.tip_error.max()),
+            tip_error_max=tip_errors(run).largest,
             tip_error_end=judge_residual(run, controller).tip_error_end if rests else None,
         )
 

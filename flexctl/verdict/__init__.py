@@ -1,5 +1,6 @@
 """Whether a gain set is good: metrics, stability margins, evaluation, comparison, ranking."""
 
+from flexctl.verdict.between_samples import tip_errors
 from flexctl.verdict.channel_margins import ChannelMargins
 from flexctl.verdict.comparison import BASELINE, Comparison, compare, with_baseline
 from flexctl.verdict.evaluation import (
@@ -110,6 +111,7 @@ __all__ = [
     "stability_margins",
     "states_noise",
     "stationary_noise",
+    "tip_errors",
     "unstable_orders",
     "why_it_failed",
     "why_no_sampling_rate",

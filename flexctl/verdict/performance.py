@@ -13,6 +13,7 @@ from flexctl.loop import APPLY, ClosedLoop, schedule
 from flexctl.model import Arm
 from flexctl.plant import Plant
 from flexctl.simulation import DEFAULT_SAMPLES, Trajectory
+from flexctl.verdict.between_samples import ErrorNorm, joint_errors, rest_errors, tip_errors
 
 _LONG = 4.0  # usual lengths: a longer run has more samples
 _MOST = 100_000  # even samples, at most
@@ -130,34 +131,24 @@ def judge_tracking(run: Trajectory, controller: Controller) -> Tracking:
     """Judge the gross motion; the whole run if there is none (a setpoint) or it does not end."""
     end, rests = controller.reference.duration, controller.reference.rests
     moving = run.t <= end if end > 0 and rests else np.ones_like(run.t, dtype=bool)
-    error = run.tip_error[moving]
+    error = tip_errors(run).while_(moving)
     return Tracking(
-        joint_error_max=np.abs(run.joint_error[:, moving]).max(axis=1),
-        tip_error_max=float(error.max()),
-        tip_error_rms=_rms(error, run.t[moving]),
+        joint_error_max=np.array([one.while_(moving).largest for one in joint_errors(run)]),
+        tip_error_max=error.largest,
+        tip_error_rms=_rms(error.at_samples, run.t[moving]),
     )
 
 
 def judge_residual(run: Trajectory, controller: Controller) -> Residual:
     """Judge a run that continues after its reference has ended; see `find_no_rest`."""
-    end = controller.reference.duration
+    end, band = controller.reference.duration, controller.design.loop.settle_within
     after = run.t >= end
-    error, t, band = run.rest_error[after], run.t[after], controller.design.loop.settle_within
-    last = float(error[t >= t[-1] - (t[-1] - t[0]) / 10].max())
-    outside = np.flatnonzero(error > band)
-    if len(outside) == 0:
-        settling = 0.0
-    elif last > band:
-        settling = None
-    else:
-        settling = _crossing(t, error, int(outside[-1]), band) - end
-    return Residual(tip_error_max=float(error.max()), settling_time=settling, tip_error_end=last)
-
-
-def _crossing(t: Array, error: Array, k: int, band: float) -> float:
-    """Time between samples k and k + 1 at which the error falls to the band [s]."""
-    part = (error[k] - band) / (error[k] - error[k + 1])
-    return float(t[k] + part * (t[k + 1] - t[k]))
+    t, error = run.t[after], rest_errors(run).while_(after)
+    last = error.while_(t >= t[-1] - (t[-1] - t[0]) / 10).largest
+    settled = 0.0 if error.largest <= band else None
+    if settled is None and last <= band and (entered := error.enters(band)) is not None:
+        settled = entered - end
+    return Residual(tip_error_max=error.largest, settling_time=settled, tip_error_end=last)
 
 
 def judge_effort(run: Trajectory, held_on: Plant | None = None) -> Effort:

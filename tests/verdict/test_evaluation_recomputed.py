@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import xarray as xr
+from scipy.interpolate import make_interp_spline
 from scipy.linalg import expm
 from scipy.optimize import brentq, minimize_scalar
 
@@ -124,37 +125,50 @@ def integral(t, y):
     return sum((t[1:] - t[:-1]) * (y[1:] + y[:-1])) / 2
 
 
+def finely(t, rows):
+    """Signals 20 times as finely as the run has them, by a spline of fifth order: (M,), (k, M)."""
+    fine = np.unique(np.concatenate([np.linspace(0.0, LAST, 20 * len(t)), t]))
+    return fine, make_interp_spline(t, np.asarray(rows).T, k=5)(fine).T
+
+
+def size(error):
+    return np.sqrt((error**2).sum(axis=0))
+
+
 @pytest.mark.slow_but("three")
 def test_tracking(case):
     run, t = case.run, case.run.t.values
     moving = t <= END * (1 + 1e-12)
     error = np.sqrt(((run.tip - run.desired_tip) ** 2).sum("axis")).values
-    joints = (run.q[: case.m].values - run.desired.values)[:, moving]
+    fine, joints = finely(t, run.q[: case.m].values - run.desired.values)
+    largest = size(finely(t, run.tip.values - run.desired_tip.values)[1])[fine <= t[moving][-1]]
+    joints = np.abs(joints[:, fine <= t[moving][-1]]).max(axis=1)
     found = case.answer["tracking"]
 
     assert t[moving][-1] == pytest.approx(END)
-    assert found["tip_error_max"] == pytest.approx(error[moving].max(), rel=1e-12)
+    assert found["tip_error_max"] == pytest.approx(largest.max(), rel=1e-6)
     mean = integral(t[moving], error[moving] ** 2) / END
     assert found["tip_error_rms"] == pytest.approx(mean**0.5, rel=1e-12)
-    np.testing.assert_allclose(found["joint_error_max"], np.abs(joints).max(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(found["joint_error_max"], joints, rtol=1e-6)
 
 
 @pytest.mark.slow_but("three")
 def test_residual_and_settling(case):
     run, t = case.run, case.run.t.values
-    error = np.sqrt(((run.tip.values - case.rest_tip[:, None]) ** 2).sum(axis=0))
-    after = t >= END * (1 - 1e-12)
+    fine, off = finely(t, run.tip.values - case.rest_tip[:, None])
+    error, after = size(off), fine >= END * (1 - 1e-12)
     found = case.answer["residual"]
 
-    assert found["tip_error_max"] == pytest.approx(error[after].max(), rel=1e-8)
-    late = error[t >= LAST - (LAST - END) / 10 - 1e-12].max()
-    assert found["tip_error_end"] == pytest.approx(late, rel=1e-8)
-    outside = t[after & (error > BAND)]
+    assert found["tip_error_max"] == pytest.approx(error[after].max(), rel=1e-6)
+    last = t[t >= LAST - (LAST - END) / 10 - 1e-12][0]
+    late = error[fine >= last].max()
+    assert found["tip_error_end"] == pytest.approx(late, rel=1e-6)
+    outside = fine[after & (error > BAND)]
     if late > BAND:
         assert found["settling_time"] is None
     else:
         expected = outside[-1] - END if len(outside) else 0.0
-        assert found["settling_time"] == pytest.approx(expected, abs=1.01 * np.diff(t).max())
+        assert found["settling_time"] == pytest.approx(expected, abs=1.01 * np.diff(fine).max())
 
 
 def test_effort(case):

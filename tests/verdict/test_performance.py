@@ -35,6 +35,7 @@ def run_of(t, tau, v, q=None, desired=None, tip=None, desired_tip=None, rest_tip
         z=np.zeros((0, N)), desired=np.zeros((m, N)) if desired is None else desired,
         desired_rate=np.zeros((m, N)), tip=np.zeros((3, N)) if tip is None else tip,
         desired_tip=np.zeros((3, N)) if desired_tip is None else desired_tip,
+        tip_rate=np.zeros((3, N)), desired_tip_rate=np.zeros((3, N)),
         rest_tip=np.array(rest_tip, float), deflection={}, slope={}, energy=account,
         coordinates=tuple(f"x{k}" for k in range(n)), joints=tuple(f"j{k}" for k in range(m)),
         drives=tuple(range(m)), command_units=m * ("N m",), saturated=np.zeros(m),
@@ -147,6 +148,15 @@ def test_two_samples_have_a_mean_of_their_own():
     assert judge_tracking(run, designed()).tip_error_rms == pytest.approx((9 / 2) ** 0.5)
 
 
+def fallen(part):
+    """How much of the time between two samples without rates a part of the fall takes.
+
+    The cubic between them is 1 - 3 s^2 + 2 s^3.
+    """
+    roots = np.roots([2.0, -3.0, 0.0, part])
+    return float(next(s.real for s in roots if abs(s.imag) < 1e-9 and 0 <= s.real <= 1))
+
+
 def resting(after, rest_tip=(0.1, 0.0, 0.0), before=0.5):
     """A run whose tip is off its rest by `after` at even times from END to LAST."""
     t = np.concatenate([[0.0, 0.5], np.linspace(END, LAST, len(after))])
@@ -165,12 +175,12 @@ def test_a_residual_is_the_distance_from_rest_once_the_reference_has_ended():
 @pytest.mark.parametrize(
     ("after", "settling"),
     [
-        # at END + 0, 0.5, 1, 1.5, 2 s; between samples the error falls in a straight line
+        # at END + 0, 0.5, 1, 1.5, 2 s
         ([0.01, 0.01, 0.01, 0.01, 0.01], 0.0),
         ([0.019999999, 0.0, 0.0, 0.0, 0.0], 0.0),
         ([0.04, 0.0, 0.0, 0.0, 0.0], 0.25),
-        ([0.06, 0.01, 0.0, 0.0, 0.0], 0.4),
-        ([0.06, 0.01, 0.05, 0.01, 0.0], 1.375),
+        ([0.06, 0.01, 0.0, 0.0, 0.0], 0.5 * fallen(0.8)),
+        ([0.06, 0.01, 0.05, 0.01, 0.0], 1 + 0.5 * fallen(0.75)),
         ([0.01, 0.01, 0.01, 0.03, 0.01], 1.75),
         ([0.01, 0.01, 0.01, 0.01, 0.03], None),
         ([0.03, 0.03, 0.03, 0.03, 0.0200001], None),
@@ -182,13 +192,13 @@ def test_a_tip_has_settled_when_it_stays_within_the_band(after, settling):
     assert found == (settling if settling is None else pytest.approx(settling, rel=1e-6, abs=1e-9))
 
 
-@pytest.mark.parametrize(("peak", "settling"), [(17, 1.775), (18, None), (19, None)])
+@pytest.mark.parametrize(("peak", "settling"), [(17, 1.7), (18, None), (19, None)])
 def test_a_run_that_ends_in_a_trough_of_its_ringing_has_not_settled(peak, settling):
     after = np.full(21, 0.01)  # every 0.1 s; the last tenth of 2 s are the last three samples
     after[peak] = 0.05
     found = judge_residual(resting(after), designed()).settling_time
 
-    assert found == (settling if settling is None else pytest.approx(settling))
+    assert found == (settling and pytest.approx(settling + 0.1 * fallen(0.75)))
 
 
 def test_an_error_on_the_band_itself_is_within_it():

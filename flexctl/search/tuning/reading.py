@@ -34,6 +34,8 @@ from flexctl.search.tuning.spectra import linear_loop
 from flexctl.search.tuning.verification import longest_period, watched_over
 from flexctl.verdict import linear_poses_metrics, require_motion
 
+_DELAY = 1e-3  # s: that of a computer that closes the loop, one sample late at 1 kHz
+
 
 def read_problem(
     arm: Arm,
@@ -104,13 +106,18 @@ def _default_limits(loop: ClosedLoop) -> list[str]:
     """Limits that an engineer would ask for first.
 
     Where disturbances of the file's loop die out within its run, they are to do so at least half as
-    fast: a settling time tells nothing of modes that the motion does not excite.
+    fast: a settling time tells nothing of modes that the motion does not excite. Of a stable one
+    half the delay that it tolerates is kept, up to `_DELAY`: phase margins tell nothing of it where
+    the loop crosses over at high frequencies.
     """
     found = ["margins.gain_db>=6", "margins.phase_deg>=30"]
+    delay = _value(loop, "margins.common_delay_seconds", 0.0)
+    if delay > 0:
+        found.append(f"margins.common_delay_seconds>={min(delay / 2, _DELAY):.3g}")
     if loop.controller.plant.stiffness_parts:
         found += ["stiffness.exact.path_alpha_upper>=0.1", "stiffness.exact.path_alpha_lower<=-0.1"]
     rate = _abscissa(loop)
-    if _path_abscissa(loop) < 0:
+    if _value(loop, "stability.path_spectral_abscissa", np.inf) < 0:
         found.append("stability.path_spectral_abscissa<=0")
     if rate < -1 / loop.duration:
         found.append(f"stability.spectral_abscissa<={rate / 2:.3g}")
@@ -119,14 +126,13 @@ def _default_limits(loop: ClosedLoop) -> list[str]:
     return found
 
 
-def _path_abscissa(loop: ClosedLoop) -> float:
-    """Largest spectral abscissa [1/s] of the loop held still along its motion; infinite if none."""
-    key = "stability.path_spectral_abscissa"
+def _value(loop: ClosedLoop, key: str, otherwise: float) -> float:
+    """Worst value of a linear metric of the file's loop, or another where there is none."""
     try:
         value = worst(key, linear_poses_metrics(loop, [key]))
     except (ComputationError, DesignError):
-        return np.inf
-    return value if np.isfinite(value) else np.inf
+        return otherwise
+    return otherwise if np.isnan(value) else value
 
 
 def _abscissa(loop: ClosedLoop) -> float:

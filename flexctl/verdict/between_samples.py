@@ -1,0 +1,99 @@
+"""Largest errors of a run, also between its samples, where peaks of vibration are.
+
+Between two samples a vector is the cubic that has its values and rates at both (Hermite's), so that
+a peak of a vibration of w rad/s, sampled every h, is exact within (w h)^4/384 of it; the larger of
+both samples may be low by (w h)^2/8.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from scipy.interpolate import CubicHermiteSpline
+from scipy.optimize import brentq
+
+from flexctl.checks import Array
+from flexctl.simulation import Trajectory
+
+
+class ErrorNorm:
+    """Norm of an error over time, from its vectors and their rates at the samples of a run.
+
+    Parameters
+    ----------
+    t
+        Times [s], (N,), ascending.
+    error, rate
+        Error [m or rad] and its rate [1/s of that], (d, N).
+    """
+
+    def __init__(self, t: Array, error: Array, rate: Array) -> None:
+        self._t, self._error, self._rate = t, error, rate
+
+    def while_(self, chosen: Array) -> ErrorNorm:
+        """Return the same at the samples that are chosen, (N,) of bool, which are successive."""
+        return ErrorNorm(self._t[chosen], self._error[:, chosen], self._rate[:, chosen])
+
+    @property
+    def at_samples(self) -> Array:
+        """Norms at the samples, (N,)."""
+        return np.linalg.norm(self._error, axis=0)
+
+    @cached_property
+    def _cubics(self) -> CubicHermiteSpline:
+        return CubicHermiteSpline(self._t, self._error.T, self._rate.T)
+
+    def _at(self, t: Array) -> Array:
+        return np.linalg.norm(self._cubics(t), axis=-1)
+
+    @cached_property
+    def points(self) -> tuple[Array, Array]:
+        """Times [s] and norms at the samples and at the peaks between them, ascending in time.
+
+        A peak lies where the norm grows at one sample and falls at the next.
+        """
+        t, norms = self._t, self.at_samples
+        growth = (self._error * self._rate).sum(axis=0)  # half the rate of the squared norm
+        k = np.flatnonzero((growth[:-1] > 0) & (growth[1:] < 0))
+        if not len(k):
+            return t, norms
+        peaks = t[k] + (t[k + 1] - t[k]) * growth[k] / (growth[k] - growth[k + 1])
+        return np.insert(t, k + 1, peaks), np.insert(norms, k + 1, self._at(peaks))
+
+    @property
+    def largest(self) -> float:
+        """The largest norm."""
+        return float(self.points[1].max())
+
+    def enters(self, band: float) -> float | None:
+        """Return the time [s] at which the norm comes into a band and stays there.
+
+        None where it never is outside, or is at the last sample.
+        """
+        t, norms = self.points
+        outside = np.flatnonzero(norms > band)
+        if not len(outside) or outside[-1] + 1 == len(t):
+            return None
+        last = int(outside[-1])
+        beyond = self._at(t[last]) > band  # not, by round-off, where it touches the band there
+        if not beyond:
+            return float(t[last])
+        return float(brentq(lambda x: self._at(x) - band, t[last], t[last + 1], xtol=1e-12))
+
+
+def tip_errors(run: Trajectory) -> ErrorNorm:
+    """Return the distance of the tip from that of the rigid arm at the desired joints."""
+    return ErrorNorm(run.t, run.tip - run.desired_tip, run.tip_rate - run.desired_tip_rate)
+
+
+def rest_errors(run: Trajectory) -> ErrorNorm:
+    """Return the distance of the tip from where it rests at the end."""
+    return ErrorNorm(run.t, run.tip - run.rest_tip[:, None], run.tip_rate)
+
+
+def joint_errors(run: Trajectory) -> list[ErrorNorm]:
+    """Return |q - q_d| of every joint."""
+    error = run.joint_error
+    rate = run.v[: len(error)] - run.desired_rate
+    return [ErrorNorm(run.t, error[[j]], rate[[j]]) for j in range(len(error))]
