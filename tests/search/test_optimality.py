@@ -256,8 +256,7 @@ def test_no_sample_is_better(name):
     case = case_of(name)
     found = case.tuned()
     goal = found.objective_after - TOLERANCE * abs(found.objective_after)
-    slow = "margins" in case.minimise  # a hundredth of a second each
-    count = 500 if name in RUNS else 2_000 if slow else 10_000
+    count = 500 if name in RUNS else 10_000
     better = [x for x in samples(case.place(found), count) if case.better(x, goal)]
 
     assert found.feasible
