@@ -32,12 +32,13 @@ from flexctl.search.tuning.problem import Problem
 from flexctl.search.tuning.reading import read_problem
 
 SINGLE, VERTICAL = "single-link-hub", "vertical-2r"
-RRP, SM = "theodore-ghosal-rrp", "subudhi-morris-2r"
+RRP, SM, CANADARM = "theodore-ghosal-rrp", "subudhi-morris-2r", "mohan-saha-canadarm"
 FAST, SETTLING, RESIDUAL = (
     "stability.spectral_abscissa",
     "residual.settling_time",
     "residual.tip_error_max",
 )
+DECAY = ["gains", "second_loop", "fast_loop"]
 CASES: dict[str, tuple[str, str, Sequence[str], str]] = {
     "single link: abscissa": (SINGLE, "hub-pd", ["gains"], FAST),
     "single link: settling": (SINGLE, "hub-pd", ["gains"], SETTLING),
@@ -50,6 +51,10 @@ CASES: dict[str, tuple[str, str, Sequence[str], str]] = {
     "SM decoupling: residual": (SM, "subudhi-morris-decoupling", ["second_loop"], RESIDUAL),
     "RRP composite: settling": (RRP, "rrp-composite", ["gains"], SETTLING),
     "SM observer: residual": (SM, "subudhi-morris-observer", ["observer"], RESIDUAL),
+    "Canadarm: settling": (CANADARM, "mohan-saha-pd", ["gains"], SETTLING),
+    "vertical 2R, shaped: residual": (VERTICAL, "vertical-2r-shaped", ["gains"], RESIDUAL),
+    "SM composite: settling": (SM, "subudhi-morris-lqr", ["gains", "fast_loop"], SETTLING),
+    "RRP decay: settling": (RRP, "rrp-composite-decay", DECAY, SETTLING),
 }
 MARGINS = ["margins.gain_db>=6", "margins.phase_deg>=30"]
 EVALUATIONS = 120
