@@ -1,6 +1,6 @@
 """Whether a gain set is good: metrics, stability margins, evaluation, comparison, ranking."""
 
-from flexctl.verdict.between_samples import tip_errors
+from flexctl.verdict.between_samples import ErrorNorm, joint_errors, rest_errors, tip_errors
 from flexctl.verdict.channel_margins import ChannelMargins
 from flexctl.verdict.comparison import BASELINE, Comparison, compare, with_baseline
 from flexctl.verdict.evaluation import (
@@ -72,6 +72,7 @@ __all__ = [
     "ChannelMargins",
     "ChannelResponse",
     "Comparison",
+    "ErrorNorm",
     "Evaluation",
     "FrictionVerdict",
     "LoopResponses",
@@ -92,6 +93,7 @@ __all__ = [
     "find_no_rest",
     "find_reasons",
     "frequency_response",
+    "joint_errors",
     "judge_friction",
     "judge_positions",
     "judge_residual",
@@ -105,6 +107,7 @@ __all__ = [
     "not_computed",
     "require_motion",
     "responses_of",
+    "rest_errors",
     "run_metrics",
     "run_times",
     "sensor_margins",

@@ -16,6 +16,8 @@ from scipy.optimize import brentq
 from flexctl.checks import Array
 from flexctl.simulation import Trajectory
 
+_SAME = 1e-12  # s: round-off of a time
+
 
 class ErrorNorm:
     """Norm of an error over time, from its vectors and their rates at the samples of a run.
@@ -44,7 +46,8 @@ class ErrorNorm:
     def _cubics(self) -> CubicHermiteSpline:
         return CubicHermiteSpline(self._t, self._error.T, self._rate.T)
 
-    def _at(self, t: Array) -> Array:
+    def at(self, t: Array) -> Array:
+        """Norms at times between the first and the last sample, (k,)."""
         return np.linalg.norm(self._cubics(t), axis=-1)
 
     @cached_property
@@ -59,12 +62,21 @@ class ErrorNorm:
         if not len(k):
             return t, norms
         peaks = t[k] + (t[k + 1] - t[k]) * growth[k] / (growth[k] - growth[k + 1])
-        return np.insert(t, k + 1, peaks), np.insert(norms, k + 1, self._at(peaks))
+        return np.insert(t, k + 1, peaks), np.insert(norms, k + 1, self.at(peaks))
 
     @property
     def largest(self) -> float:
         """The largest norm."""
         return float(self.points[1].max())
+
+    def points_from(self, begin: float) -> tuple[Array, Array]:
+        """Return the `points` from a time [s] on, which is one of them if the run lasts so long."""
+        t, norms = self.points
+        first = int(np.searchsorted(t, begin - _SAME))
+        t, norms = t[first:], norms[first:]
+        if not len(t) or not first or t[0] <= begin + _SAME:
+            return t, norms
+        return np.append(begin, t), np.append(self.at(np.array([begin])), norms)
 
     def enters(self, band: float) -> float | None:
         """Return the time [s] at which the norm comes into a band and stays there.
@@ -76,10 +88,9 @@ class ErrorNorm:
         if not len(outside) or outside[-1] + 1 == len(t):
             return None
         last = int(outside[-1])
-        beyond = self._at(t[last]) > band  # not, by round-off, where it touches the band there
-        if not beyond:
+        if self.at(t[last]) <= band:  # by round-off, where the norm touches the band
             return float(t[last])
-        return float(brentq(lambda x: self._at(x) - band, t[last], t[last + 1], xtol=1e-12))
+        return float(brentq(lambda x: self.at(x) - band, t[last], t[last + 1], xtol=_SAME))
 
 
 def tip_errors(run: Trajectory) -> ErrorNorm:

@@ -13,7 +13,7 @@ from flexctl.loop import APPLY, ClosedLoop, schedule
 from flexctl.model import Arm
 from flexctl.plant import Plant
 from flexctl.simulation import DEFAULT_SAMPLES, Trajectory
-from flexctl.verdict.between_samples import ErrorNorm, joint_errors, rest_errors, tip_errors
+from flexctl.verdict.between_samples import joint_errors, rest_errors, tip_errors
 
 _LONG = 4.0  # usual lengths: a longer run has more samples
 _MOST = 100_000  # even samples, at most

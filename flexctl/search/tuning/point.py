@@ -30,7 +30,7 @@ from flexctl.search.tuning.requirements import (
     is_spectral,
     sign,
 )
-from flexctl.search.tuning.runs import PEAKED, Peaks
+from flexctl.search.tuning.runs import PEAKED, Peaks, values_at
 from flexctl.search.tuning.spectra import (
     Case,
     ClosedMatrix,
@@ -438,12 +438,11 @@ class Point:
         places = peaks.find(signals)
         if not places:
             return np.array([_NO_LIMIT]), np.zeros((1, len(self.neighbours)))
-        rows, columns = (np.array(part) for part in zip(*places, strict=True))
-        here = signals[rows, columns]
+        here = values_at(signals, places)
         slopes = []
         for there, step in self.neighbours:
             moved = peaks.signals(there.loop(arm), run(there, arm))
-            slopes.append((moved[rows, columns] - here) / step)
+            slopes.append((values_at(moved, places) - here) / step)
         return here / scale, np.array(slopes).reshape(-1, len(here)).T / scale
 
     def differs(self) -> Array:

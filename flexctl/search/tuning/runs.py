@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,12 +12,27 @@ from flexctl.checks import Array
 from flexctl.loop import ClosedLoop
 from flexctl.search.tuning.requirements import PEAK, SETTLING
 from flexctl.simulation import Trajectory
+from flexctl.verdict import ErrorNorm, joint_errors, rest_errors, tip_errors
 
 _MOST = 6  # peaks of one signal
 _WINDOW = 0.5  # of the largest: peaks that may become the largest nearby
 _INSIDE = 1e-3  # of the band of settling: the run of a verdict, as fine, touches it no more then
-_SAME = 1e-12  # s: round-off of a time
 _FLOOR = 1e-3  # of the band of settling: what is below it is no error any more
+
+
+class Signal(NamedTuple):
+    """A signal whose largest value is a metric: at times t (N,), and at any times in between."""
+
+    t: Array
+    values: Array
+    at: Callable[[Array], Array]
+
+
+class Place(NamedTuple):
+    """A peak: index of its signal, and time [s]."""
+
+    signal: int
+    time: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,56 +54,68 @@ class Peaks:
     after: float = 0.0
     joints: tuple[int, ...] = ()
 
-    def signals(self, loop: ClosedLoop, run: Trajectory) -> Array:
-        """Signals (k, N) whose largest value is the metric; of a settling time log(error/band)."""
+    def signals(self, loop: ClosedLoop, run: Trajectory) -> list[Signal]:
+        """Signals whose largest value is the metric; of a settling time log(error/band).
+
+        Errors as in a verdict, also between the samples of the run; torques at samples.
+        """
         end = loop.controller.reference.duration
         if self.key == SETTLING:
-            band = (1 - _INSIDE) * loop.controller.design.loop.settle_within
-            error, first = _errors_after(run, end + self.after)
-            signal = np.log(np.maximum(error, _FLOOR * band) / band)
-            return np.where(np.arange(len(signal)) >= first, signal, -np.inf)[None]
+            return [_late_error(rest_errors(run), end + self.after, loop)]
         if self.key == PEAK:
-            return np.abs(run.tau[list(self.joints)] if self.joints else run.tau)
+            torques = np.abs(run.tau[list(self.joints)] if self.joints else run.tau)
+            return [Signal(run.t, row, _between(run.t, row)) for row in torques]
         moving = run.t <= end if end > 0 and loop.controller.reference.rests else run.t >= 0
         after = run.t >= end
         last = after & (run.t >= run.t[-1] - (run.t[-1] - end) / 10)
-        signals, own = {
-            "tracking.tip_error_max": (run.tip_error[None], moving),
-            "tracking.joint_error_max": (np.abs(run.joint_error), moving),
-            "residual.tip_error_max": (run.rest_error[None], after),
-            "residual.tip_error_end": (run.rest_error[None], last),
+        errors, own = {
+            "tracking.tip_error_max": ([tip_errors(run)], moving),
+            "tracking.joint_error_max": (joint_errors(run), moving),
+            "residual.tip_error_max": ([rest_errors(run)], after),
+            "residual.tip_error_end": ([rest_errors(run)], last),
         }[self.key]
-        return np.where(own, signals, -np.inf)
+        chosen = [error.while_(own) for error in errors] if own.any() else []
+        return [Signal(*error.points, error.at) for error in chosen]
 
-    def find(self, signals: Array) -> list[tuple[int, int]]:
-        """Rows and columns of the largest peaks of signals (k, N), the largest first."""
-        found = list[tuple[int, int]]()
-        for row, signal in enumerate(signals):
-            padded = np.concatenate([[-np.inf], signal, [-np.inf]])
-            peak = (signal >= padded[:-2]) & (signal >= padded[2:]) & np.isfinite(signal)
-            columns = np.flatnonzero(peak)
-            columns = columns[np.argsort(-signal[columns], kind="stable")][:_MOST]
-            if len(columns):
-                top = signal[columns[0]]
+    def largest(self, loop: ClosedLoop, run: Trajectory) -> float:
+        """Return the largest value of the signals; -inf where they have none."""
+        return max(
+            (float(one.values.max(initial=-np.inf)) for one in self.signals(loop, run)),
+            default=-np.inf,
+        )
+
+    def find(self, signals: list[Signal]) -> list[Place]:
+        """Return the largest peaks of every signal, the largest first."""
+        found = list[Place]()
+        for row, (t, values, _) in enumerate(signals):
+            padded = np.concatenate([[-np.inf], values, [-np.inf]])
+            places = np.flatnonzero((values >= padded[:-2]) & (values >= padded[2:]))
+            places = places[np.argsort(-values[places], kind="stable")][:_MOST]
+            if len(places):
+                top = values[places[0]]
                 least = top - 2.0 if self.key == SETTLING else _WINDOW * top
-                found += [(row, int(k)) for k in columns if signal[k] >= least]
+                found += [Place(row, float(t[k])) for k in places if values[k] >= least]
         return found
 
 
-def _errors_after(run: Trajectory, time: float) -> tuple[Array, int]:
-    """Return tip errors [m] (N,) and the index of the first at or after a time [s].
+def values_at(signals: list[Signal], places: list[Place]) -> Array:
+    """Return the values of signals at places, (k,)."""
+    return np.array([float(signals[row].at(np.array([time]))[0]) for row, time in places])
 
-    Where the time lies between two samples, the earlier one is replaced by the error interpolated
-    at that time, as in the settling time of a verdict.
-    """
-    t, error = run.t, run.rest_error
-    first = int(np.searchsorted(t, time - _SAME))
-    if not 0 < first < len(t) or t[first] <= time + _SAME:
-        return error, first
-    part = (time - t[first - 1]) / (t[first] - t[first - 1])
-    at_time = error.copy()
-    at_time[first - 1] += part * (error[first] - error[first - 1])
-    return at_time, first - 1
+
+def _late_error(error: ErrorNorm, begin: float, loop: ClosedLoop) -> Signal:
+    """Return log(error/band) of the tip from a time [s] on."""
+    band = (1 - _INSIDE) * loop.controller.design.loop.settle_within
+
+    def share(norms: Array) -> Array:
+        return np.log(np.maximum(norms, _FLOOR * band) / band)
+
+    t, norms = error.points_from(begin)
+    return Signal(t, share(norms), lambda t: share(error.at(t)))
+
+
+def _between(t: Array, values: Array) -> Callable[[Array], Array]:
+    return lambda at: np.interp(at, t, values)
 
 
 PEAKED = (

@@ -186,8 +186,8 @@ def _violation(
     if not known or one.key != SETTLING or one.limit.least or verdict.trajectory is None:
         return known
     loop = arm_loops(problem.study).base(arm)
-    late = Peaks(key=SETTLING, after=one.limit.value).signals(loop, verdict.trajectory)
-    return max(float(late.max()), _SLIGHT)
+    late = Peaks(key=SETTLING, after=one.limit.value).largest(loop, verdict.trajectory)
+    return max(late, _SLIGHT)
 
 
 def worst_metrics(arms: Sequence[Verified]) -> dict[str, float]:
