@@ -1,6 +1,12 @@
 """Whether a gain set is good: metrics, stability margins, evaluation, comparison, ranking."""
 
-from flexctl.verdict.between_samples import ErrorNorm, joint_errors, rest_errors, tip_errors
+from flexctl.verdict.between_samples import (
+    ErrorNorm,
+    joint_errors,
+    phases,
+    rest_errors,
+    tip_errors,
+)
 from flexctl.verdict.channel_margins import ChannelMargins
 from flexctl.verdict.comparison import BASELINE, Comparison, compare, with_baseline
 from flexctl.verdict.evaluation import (
@@ -45,7 +51,13 @@ from flexctl.verdict.performance import (
     judge_residual,
     run_times,
 )
-from flexctl.verdict.reasons import Reason, find_reasons, not_computed, unstable_orders
+from flexctl.verdict.reasons import (
+    Reason,
+    find_reasons,
+    not_computed,
+    thin_delay,
+    unstable_orders,
+)
 from flexctl.verdict.sampling_rate import LEAST_RATE, map_at_period, why_no_sampling_rate
 from flexctl.verdict.sensitivity_peaks import SensitivityPeaks
 from flexctl.verdict.smooth_margins import IN_PIECES, margin_pieces
@@ -105,6 +117,7 @@ __all__ = [
     "metrics",
     "no_controller",
     "not_computed",
+    "phases",
     "require_motion",
     "responses_of",
     "rest_errors",
@@ -114,6 +127,7 @@ __all__ = [
     "stability_margins",
     "states_noise",
     "stationary_noise",
+    "thin_delay",
     "tip_errors",
     "unstable_orders",
     "why_it_failed",

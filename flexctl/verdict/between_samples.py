@@ -1,22 +1,49 @@
 """Largest errors of a run, also between its samples, where peaks of vibration are.
 
-Between two samples a vector is the cubic that has its values and rates at both (Hermite's), so that
-a peak of a vibration of w rad/s, sampled every h, is exact within (w h)^4/384 of it; the larger of
-both samples may be low by (w h)^2/8.
+Between two samples a vector is the cubic that has its values and rates at both (Hermite's). So a
+peak of a lightly damped vibration of w rad/s, sampled every h, is exact within about (w h)^4/384 of
+it, if w h < 1; the larger of both samples may be low by (w h)^2/8.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 from scipy.optimize import brentq
 
 from flexctl.checks import Array
+from flexctl.control import ReferenceMotion
 from flexctl.simulation import Trajectory
 
-_SAME = 1e-12  # s: round-off of a time
+_SAME = 1e-11  # s: round-off of times
+_ROUND_OFF = 1e-13  # of a norm
+
+
+class Phases(NamedTuple):
+    """Which samples of a run lie in its motion, after it, and in the last tenth after it: (N,)."""
+
+    moving: Array
+    after: Array
+    last: Array
+
+
+def phases(run: Trajectory, reference: ReferenceMotion) -> Phases:
+    """Return the phases of a run; without a motion that ends, all of it is one.
+
+    A run rounds its times by up to 1e-12 s, so that its sample at the end of the motion may lie
+    just beside it.
+    """
+    t, end = run.t, reference.duration
+    ends = end > 0 and reference.rests
+    tenth = t[-1] - (t[-1] - end) / 10
+    return Phases(
+        moving=t <= end + _SAME if ends else np.ones_like(t, dtype=bool),
+        after=t >= end - _SAME,
+        last=(t >= end - _SAME) & (t >= tenth - _SAME),
+    )
 
 
 class ErrorNorm:
@@ -33,8 +60,8 @@ class ErrorNorm:
     def __init__(self, t: Array, error: Array, rate: Array) -> None:
         self._t, self._error, self._rate = t, error, rate
 
-    def while_(self, chosen: Array) -> ErrorNorm:
-        """Return the same at the samples that are chosen, (N,) of bool, which are successive."""
+    def during(self, chosen: Array) -> ErrorNorm:
+        """Return the same at successive samples, chosen by an array (N,) of bool."""
         return ErrorNorm(self._t[chosen], self._error[:, chosen], self._rate[:, chosen])
 
     @property
@@ -44,10 +71,11 @@ class ErrorNorm:
 
     @cached_property
     def _cubics(self) -> CubicHermiteSpline:
-        return CubicHermiteSpline(self._t, self._error.T, self._rate.T)
+        new = np.append([True], np.diff(self._t) > 0)
+        return CubicHermiteSpline(self._t[new], self._error.T[new], self._rate.T[new])
 
     def at(self, t: Array) -> Array:
-        """Norms at times between the first and the last sample, (k,)."""
+        """Return the norms at times [s] (k,) of the run."""
         return np.linalg.norm(self._cubics(t), axis=-1)
 
     @cached_property
@@ -78,19 +106,20 @@ class ErrorNorm:
             return t, norms
         return np.append(begin, t), np.append(self.at(np.array([begin])), norms)
 
-    def enters(self, band: float) -> float | None:
-        """Return the time [s] at which the norm comes into a band and stays there.
+    def enters(self, band: float) -> float:
+        """Return the time [s] from which on the norm stays within a band.
 
-        None where it never is outside, or is at the last sample.
+        The first time where it never is outside, the last where it never stays within.
         """
         t, norms = self.points
         outside = np.flatnonzero(norms > band)
         if not len(outside) or outside[-1] + 1 == len(t):
-            return None
-        last = int(outside[-1])
-        if self.at(t[last]) <= band:  # by round-off, where the norm touches the band
-            return float(t[last])
-        return float(brentq(lambda x: self.at(x) - band, t[last], t[last + 1], xtol=_SAME))
+            return float(t[-1 if len(outside) else 0])
+        before, then = t[outside[-1] : outside[-1] + 2]
+        for time in (before, then):
+            if abs(self.at(time) - band) <= _ROUND_OFF * band:  # it touches the band there
+                return float(time)
+        return float(brentq(lambda x: self.at(x) - band, before, then, xtol=_SAME))
 
 
 def tip_errors(run: Trajectory) -> ErrorNorm:

@@ -13,7 +13,7 @@ from flexctl.loop import APPLY, ClosedLoop, schedule
 from flexctl.model import Arm
 from flexctl.plant import Plant
 from flexctl.simulation import DEFAULT_SAMPLES, Trajectory
-from flexctl.verdict.between_samples import joint_errors, rest_errors, tip_errors
+from flexctl.verdict.between_samples import joint_errors, phases, rest_errors, tip_errors
 
 _LONG = 4.0  # usual lengths: a longer run has more samples
 _MOST = 100_000  # even samples, at most
@@ -35,7 +35,7 @@ class Residual:
     The time [s] until the tip stays within the design's band; None if it does not in this run: a
     tip that leaves the band in the last tenth of the time after the reference has not settled, as a
     run may end in a minimum of its vibration. `tip_error_end` [m] is the largest error in that
-    tenth.
+    tenth, from its first sample on.
     """
 
     tip_error_max: float
@@ -129,11 +129,10 @@ def _jumps(loop: ClosedLoop) -> Array:
 
 def judge_tracking(run: Trajectory, controller: Controller) -> Tracking:
     """Judge the gross motion; the whole run if there is none (a setpoint) or it does not end."""
-    end, rests = controller.reference.duration, controller.reference.rests
-    moving = run.t <= end if end > 0 and rests else np.ones_like(run.t, dtype=bool)
-    error = tip_errors(run).while_(moving)
+    moving = phases(run, controller.reference).moving
+    error = tip_errors(run).during(moving)
     return Tracking(
-        joint_error_max=np.array([one.while_(moving).largest for one in joint_errors(run)]),
+        joint_error_max=np.array([one.during(moving).largest for one in joint_errors(run)]),
         tip_error_max=error.largest,
         tip_error_rms=_rms(error.at_samples, run.t[moving]),
     )
@@ -142,12 +141,11 @@ def judge_tracking(run: Trajectory, controller: Controller) -> Tracking:
 def judge_residual(run: Trajectory, controller: Controller) -> Residual:
     """Judge a run that continues after its reference has ended; see `find_no_rest`."""
     end, band = controller.reference.duration, controller.design.loop.settle_within
-    after = run.t >= end
-    t, error = run.t[after], rest_errors(run).while_(after)
-    last = error.while_(t >= t[-1] - (t[-1] - t[0]) / 10).largest
-    settled = 0.0 if error.largest <= band else None
-    if settled is None and last <= band and (entered := error.enters(band)) is not None:
-        settled = entered - end
+    own = phases(run, controller.reference)
+    error, last = rest_errors(run).during(own.after), rest_errors(run).during(own.last).largest
+    settled = None if last > band else max(error.enters(band) - end, 0.0)
+    if error.largest <= band:
+        settled = 0.0
     return Residual(tip_error_max=error.largest, settling_time=settled, tip_error_end=last)
 
 

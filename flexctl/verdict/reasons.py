@@ -116,9 +116,14 @@ def _finer_truths(e: Evaluation) -> list[Reason]:
     ]
 
 
+def thin_delay(sample_time: float | None) -> float:
+    """Return the delay margin [s] below which one is thin: of a sampled law one period."""
+    return _THIN_DELAY if sample_time is None else sample_time
+
+
 def _margins(m: StabilityMargins, s: SensorMargins | None) -> list[Reason]:
     """Every thin margin, with the joint (from 0) at which it is smallest, or with the reading."""
-    least_delay = _THIN_DELAY if m.sample_time is None else m.sample_time
+    least_delay = thin_delay(m.sample_time)
     least = {"gain_db": _THIN_GAIN, "phase_deg": _THIN_PHASE, "delay_seconds": least_delay}
     thin: dict[str, Any] = {
         name: {"joint": int(np.argmin(getattr(m, name))), "value": float(getattr(m, name).min())}

@@ -24,7 +24,7 @@ def assert_same(followed, proven, sample_time=None):
     edge = 1e-6 * span
     for event in followed.unsafe:  # nothing is in doubt that the proof joins
         assert any(a - edge <= event.start and event.end <= b + edge for a, b in stretches)
-    joined = _joined(proven, 1e-4 * span)
+    joined = [*_joined(proven, 1e-4 * span), *_bordered(proven, 1e-12 * span)]
     _assert_alike(_events(followed, joined), _events(proven, joined), span)
     _assert_alike(_crossings(followed), _crossings(proven), span)
     _assert_alike(
@@ -62,6 +62,11 @@ def _joined(proven, most):
     for event in proven.unsafe:
         doubts.setdefault(event.branches, []).extend((event.start, event.end))
     return [(min(ends), max(ends)) for ends in doubts.values() if max(ends) - min(ends) < most]
+
+
+def _bordered(proven, edge):
+    """Doubts with an `edge`: whether an event next to one is an event is in doubt with it."""
+    return [(event.start - edge, event.end + edge) for event in proven.unsafe]
 
 
 def _crossings(loci):

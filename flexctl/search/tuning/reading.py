@@ -32,9 +32,7 @@ from flexctl.search.tuning.requirements import (
 )
 from flexctl.search.tuning.spectra import linear_loop
 from flexctl.search.tuning.verification import longest_period, watched_over
-from flexctl.verdict import linear_poses_metrics, require_motion
-
-_DELAY = 1e-3  # s: that of a computer that closes the loop, one sample late at 1 kHz
+from flexctl.verdict import linear_poses_metrics, require_motion, thin_delay
 
 
 def read_problem(
@@ -106,14 +104,15 @@ def _default_limits(loop: ClosedLoop) -> list[str]:
     """Limits that an engineer would ask for first.
 
     Where disturbances of the file's loop die out within its run, they are to do so at least half as
-    fast: a settling time tells nothing of modes that the motion does not excite. Of a stable one
-    half the delay that it tolerates is kept, up to `_DELAY`: phase margins tell nothing of it where
-    the loop crosses over at high frequencies.
+    fast: a settling time tells nothing of modes that the motion does not excite. A delay margin is
+    not to be thin: a phase margin tells nothing of it where the loop crosses over at high
+    frequencies. Where the file's loop has less than twice that, half of what it has is enough.
     """
     found = ["margins.gain_db>=6", "margins.phase_deg>=30"]
     delay = _value(loop, "margins.common_delay_seconds", 0.0)
     if delay > 0:
-        found.append(f"margins.common_delay_seconds>={min(delay / 2, _DELAY):.3g}")
+        least = min(delay / 2, thin_delay(loop.controller.sample_time))
+        found.append(f"margins.common_delay_seconds>={least:.3g}")
     if loop.controller.plant.stiffness_parts:
         found += ["stiffness.exact.path_alpha_upper>=0.1", "stiffness.exact.path_alpha_lower<=-0.1"]
     rate = _abscissa(loop)

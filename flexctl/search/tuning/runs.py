@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from flexctl.checks import Array
 from flexctl.loop import ClosedLoop
 from flexctl.search.tuning.requirements import PEAK, SETTLING
 from flexctl.simulation import Trajectory
-from flexctl.verdict import ErrorNorm, joint_errors, rest_errors, tip_errors
+from flexctl.verdict import ErrorNorm, joint_errors, phases, rest_errors, tip_errors
 
 _MOST = 6  # peaks of one signal
 _WINDOW = 0.5  # of the largest: peaks that may become the largest nearby
@@ -21,15 +22,19 @@ _FLOOR = 1e-3  # of the band of settling: what is below it is no error any more
 
 
 class Signal(NamedTuple):
-    """A signal whose largest value is a metric: at times t (N,), and at any times in between."""
+    """A signal whose largest value is a metric: at times t (N,) [s] since `origin`.
+
+    `interpolate` gives its values at any such times. The origin of errors after the motion is its
+    end: with a shaper at a frequency of the loop that moves with the gains, and peaks with it.
+    """
 
     t: Array
     values: Array
-    at: Callable[[Array], Array]
+    interpolate: Callable[[Array], Array]
 
 
 class Place(NamedTuple):
-    """A peak: index of its signal, and time [s]."""
+    """A peak: index of its signal, and time [s] since the origin of that."""
 
     signal: int
     time: float
@@ -59,23 +64,20 @@ class Peaks:
 
         Errors as in a verdict, also between the samples of the run; torques at samples.
         """
-        end = loop.controller.reference.duration
+        reference = loop.controller.reference
         if self.key == SETTLING:
-            return [_late_error(rest_errors(run), end + self.after, loop)]
+            return [_late_error(rest_errors(run), self.after, loop)]
         if self.key == PEAK:
             torques = np.abs(run.tau[list(self.joints)] if self.joints else run.tau)
-            return [Signal(run.t, row, _between(run.t, row)) for row in torques]
-        moving = run.t <= end if end > 0 and loop.controller.reference.rests else run.t >= 0
-        after = run.t >= end
-        last = after & (run.t >= run.t[-1] - (run.t[-1] - end) / 10)
-        errors, own = {
-            "tracking.tip_error_max": ([tip_errors(run)], moving),
-            "tracking.joint_error_max": (joint_errors(run), moving),
-            "residual.tip_error_max": ([rest_errors(run)], after),
-            "residual.tip_error_end": ([rest_errors(run)], last),
+            return [Signal(run.t, row, partial(np.interp, xp=run.t, fp=row)) for row in torques]
+        own = phases(run, reference)
+        errors, chosen, origin = {
+            "tracking.tip_error_max": ([tip_errors(run)], own.moving, 0.0),
+            "tracking.joint_error_max": (joint_errors(run), own.moving, 0.0),
+            "residual.tip_error_max": ([rest_errors(run)], own.after, reference.duration),
+            "residual.tip_error_end": ([rest_errors(run)], own.last, reference.duration),
         }[self.key]
-        chosen = [error.while_(own) for error in errors] if own.any() else []
-        return [Signal(*error.points, error.at) for error in chosen]
+        return [_since(origin, error, *error.during(chosen).points) for error in errors]
 
     def largest(self, loop: ClosedLoop, run: Trajectory) -> float:
         """Return the largest value of the signals; -inf where they have none."""
@@ -100,22 +102,23 @@ class Peaks:
 
 def values_at(signals: list[Signal], places: list[Place]) -> Array:
     """Return the values of signals at places, (k,)."""
-    return np.array([float(signals[row].at(np.array([time]))[0]) for row, time in places])
+    return np.array([float(signals[row].interpolate(np.array([t]))[0]) for row, t in places])
 
 
-def _late_error(error: ErrorNorm, begin: float, loop: ClosedLoop) -> Signal:
-    """Return log(error/band) of the tip from a time [s] on."""
+def _since(origin: float, error: ErrorNorm, t: Array, norms: Array) -> Signal:
+    return Signal(t - origin, norms, lambda t: error.at(origin + t))
+
+
+def _late_error(error: ErrorNorm, after: float, loop: ClosedLoop) -> Signal:
+    """Return log(error/band) of the tip from a time [s] after the motion on."""
+    end = loop.controller.reference.duration
     band = (1 - _INSIDE) * loop.controller.design.loop.settle_within
 
     def share(norms: Array) -> Array:
         return np.log(np.maximum(norms, _FLOOR * band) / band)
 
-    t, norms = error.points_from(begin)
-    return Signal(t, share(norms), lambda t: share(error.at(t)))
-
-
-def _between(t: Array, values: Array) -> Callable[[Array], Array]:
-    return lambda at: np.interp(at, t, values)
+    t, norms = error.points_from(end + after)
+    return Signal(t - end, share(norms), lambda t: share(error.at(end + t)))
 
 
 PEAKED = (
