@@ -38,7 +38,6 @@ FAST, SETTLING, RESIDUAL = (
     "residual.settling_time",
     "residual.tip_error_max",
 )
-DECAY = ["gains", "second_loop", "fast_loop"]
 CASES: dict[str, tuple[str, str, Sequence[str], str]] = {
     "single link: abscissa": (SINGLE, "hub-pd", ["gains"], FAST),
     "single link: settling": (SINGLE, "hub-pd", ["gains"], SETTLING),
@@ -54,7 +53,6 @@ CASES: dict[str, tuple[str, str, Sequence[str], str]] = {
     "Canadarm: settling": (CANADARM, "mohan-saha-pd", ["gains"], SETTLING),
     "vertical 2R, shaped: residual": (VERTICAL, "vertical-2r-shaped", ["gains"], RESIDUAL),
     "SM composite: settling": (SM, "subudhi-morris-lqr", ["gains", "fast_loop"], SETTLING),
-    "RRP decay: settling": (RRP, "rrp-composite-decay", DECAY, SETTLING),
 }
 MARGINS = ["margins.gain_db>=6", "margins.phase_deg>=30"]
 EVALUATIONS = 120
