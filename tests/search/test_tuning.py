@@ -1193,6 +1193,25 @@ def test_by_default_half_the_decay_is_kept_where_it_shows_within_the_run():
     assert ABSCISSA not in [one.key for one in problem.requirements]
 
 
+def test_by_default_the_delay_margin_is_not_thin_or_half_of_what_the_file_has():
+    def limits(design, arm):
+        return [
+            one.limit.value
+            for one in read_problem(arm, design, ["gains"]).requirements
+            if one.key == "margins.common_delay_seconds"
+        ]
+
+    assert limits(load_design(DESIGN), load_model(ARM)) == [2e-3]  # the file has 15 ms
+    stiff = rigid_pd(Gp=4e4, Gv=4e2)
+    loop = read_problem(rigid_link(), stiff, ["gains"]).loop(0)
+    own = metrics(evaluate(loop))["margins.common_delay_seconds"]
+    assert own < 2e-3
+    assert limits(stiff, rigid_link()) == [pytest.approx(own / 2, rel=5e-3)]
+    sampled = rigid_pd(loop={"sample_time": 5e-3, "delay": 0.0})
+    assert limits(sampled, rigid_link()) == [5e-3]
+    assert limits(rigid_pd(Gp=8.0, Gv=0.01, loop={"sample_time": 0.1}), rigid_link()) == []
+
+
 @pytest.mark.slow
 def test_a_tuned_loop_is_proven_to_be_stable():
     found = tune(
