@@ -8,7 +8,7 @@ it, if w h < 1; the larger of both samples may be low by (w h)^2/8.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
@@ -119,7 +119,8 @@ class ErrorNorm:
         for time in (before, then):
             if abs(self.at(time) - band) <= _ROUND_OFF * band:  # it touches the band there
                 return float(time)
-        return float(brentq(lambda x: self.at(x) - band, before, then, xtol=_SAME))
+        root: Any = brentq(lambda x: self.at(x) - band, before, then, xtol=_SAME)
+        return float(root)
 
 
 def tip_errors(run: Trajectory) -> ErrorNorm:
