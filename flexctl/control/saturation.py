@@ -47,8 +47,8 @@ def integral_rates(
 
     Clamping, where `tracking` is empty: an integral stops whose torque is at its limit.
     Back-calculation with a tracking time T_t [s]: the integrals move by L^-1 (limited - tau)/T_t
-    too, so that a torque in excess decays with T_t; L = dtau/dz is that of the law at rest, with
-    its own states settled. Source: [AstromHagglund06].
+    too, so that a torque in excess decays with T_t; L = dtau/dz is that of the law at rest at the
+    present pose, with its own states settled. Source: [AstromHagglund06].
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ import numpy as np
 
 from flexctl import checks
 from flexctl.checks import Array
-from flexctl.loop import ClosedLoop, find_loop_equilibrium
+from flexctl.loop import JUMP, ClosedLoop, find_loop_equilibrium
 from flexctl.model import command_units
 from flexctl.plant import Plant, find_equilibrium, limits_current
 from flexctl.records import Summary
@@ -18,6 +18,7 @@ from flexctl.simulation.right_hand_side import evaluate_columns
 
 _ROUND_OFF = 1e-11  # of an energy: an arm at rest transfers none for comparison
 _NOTHING = 1e-15  # J
+_INSTANT = 1e-11  # s: at an instant at which the reference jumps the run is as it was before
 _MOMENT = 1e-5  # s: half the step of differences of positions along a motion
 
 
@@ -80,7 +81,7 @@ class Trajectory(Summary):
     z
         States of the law (n_z, N): integrals of errors, an observer's estimate.
     desired, desired_rate
-        Reference of the joints, (m, N).
+        Reference of the joints, (m, N); where it jumps the values before.
     tip, desired_tip
         Tip of the arm, and of the rigid arm at the desired joints, base frame, (3, N) [m].
     tip_rate, desired_tip_rate
@@ -190,8 +191,10 @@ class Trajectory(Summary):
 def record_run(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) -> Trajectory:
     """Make the record of a finished run, sampled at `times` (N,) [s]."""
     truth, final = loop.truth, loop.controller.reference.final
-    phase = np.zeros((1, len(times)))
-    _, desired, desired_rate, _ = evaluate_columns(loop, "reference", times[None, :], phase)
+    before = [JUMP * loop.controller.reference.passed(t - _INSTANT) for t in times]
+    _, desired, desired_rate, _ = evaluate_columns(
+        loop, "reference", times[None, :], np.array([before])
+    )
     deflection, slope = evaluate_columns(loop, "deflections", run.q)
     at_rest = (
         find_loop_equilibrium(loop, final, 0.0).q

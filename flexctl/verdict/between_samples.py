@@ -23,11 +23,14 @@ _ROUND_OFF = 1e-13  # of a norm
 
 
 class Phases(NamedTuple):
-    """Which samples of a run lie in its motion, after it, and in the last tenth after it: (N,)."""
+    """Which samples (N,) of a run lie in its motion, and after it; when its last tenth begins [s].
+
+    The tenth is that of the time after the motion.
+    """
 
     moving: Array
     after: Array
-    last: Array
+    tenth: float
 
 
 def phases(run: Trajectory, reference: ReferenceMotion) -> Phases:
@@ -38,11 +41,10 @@ def phases(run: Trajectory, reference: ReferenceMotion) -> Phases:
     """
     t, end = run.t, reference.duration
     ends = end > 0 and reference.rests
-    tenth = t[-1] - (t[-1] - end) / 10
     return Phases(
         moving=t <= end + _SAME if ends else np.ones_like(t, dtype=bool),
         after=t >= end - _SAME,
-        last=(t >= end - _SAME) & (t >= tenth - _SAME),
+        tenth=float(t[-1] - (t[-1] - end) / 10),
     )
 
 

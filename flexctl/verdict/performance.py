@@ -17,6 +17,7 @@ from flexctl.verdict.between_samples import joint_errors, phases, rest_errors, t
 
 _LONG = 4.0  # usual lengths: a longer run has more samples
 _MOST = 100_000  # even samples, at most
+_BESIDE = 1e-9  # of the duration: samples as near as that are one, or just beside a jump
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,7 @@ class Residual:
     The time [s] until the tip stays within the design's band; None if it does not in this run: a
     tip that leaves the band in the last tenth of the time after the reference has not settled, as a
     run may end in a minimum of its vibration. `tip_error_end` [m] is the largest error in that
-    tenth, from its first sample on.
+    tenth.
     """
 
     tip_error_max: float
@@ -105,18 +106,25 @@ def run_times(loop: ClosedLoop) -> Array:
     """Return the times (N,) [s] of a run's samples: even ones, and the reference's end.
 
     A long run has more of them, so that its figures are as accurate as those of a short one. Of a
-    sampled law also those at which its torques jump: none is missed then, whatever its noise.
+    sampled law also those at which its torques jump: none is missed then, whatever its noise. Where
+    the reference jumps there is one just before and one just after it.
     """
     parts = ceil(loop.duration / (_LONG * loop.controller.usual_duration))
     even = np.linspace(0, loop.duration, 1 + min(parts * (DEFAULT_SAMPLES - 1), _MOST))
     end = loop.controller.reference.duration
-    t = even if np.isclose(even, end).any() or end > loop.duration else np.union1d(even, end)
+    t = even
+    if end < (1 - _BESIDE) * loop.duration:  # not beside a sample that differs from it by round-off
+        t = np.union1d(even[np.abs(even - end) > _BESIDE * loop.duration], end)
+    motion = loop.controller.reference
+    if motion.steps is not None:
+        after = np.array(motion.breaks) + _BESIDE * loop.duration
+        t = np.union1d(t, [x for x in (*motion.breaks, *after) if x < loop.duration])
     jumps = _jumps(loop)
     if not len(jumps):
         return t
     k = np.searchsorted(jumps, t).clip(1, max(len(jumps) - 1, 1))
     near = np.minimum(np.abs(t - jumps[k - 1]), np.abs(t - jumps[k % len(jumps)]))
-    return np.union1d(t[near > 1e-9 * loop.duration], jumps)
+    return np.union1d(t[near > _BESIDE * loop.duration / 2], jumps)
 
 
 def _jumps(loop: ClosedLoop) -> Array:
@@ -141,8 +149,8 @@ def judge_tracking(run: Trajectory, controller: Controller) -> Tracking:
 def judge_residual(run: Trajectory, controller: Controller) -> Residual:
     """Judge a run that continues after its reference has ended; see `find_no_rest`."""
     end, band = controller.reference.duration, controller.design.loop.settle_within
-    own = phases(run, controller.reference)
-    error, last = rest_errors(run).during(own.after), rest_errors(run).during(own.last).largest
+    own, whole = phases(run, controller.reference), rest_errors(run)
+    error, last = whole.during(own.after), float(whole.points_from(own.tenth)[1].max())
     settled = None if last > band else max(error.enters(band) - end, 0.0)
     if error.largest <= band:
         settled = 0.0

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import flexctl
+from flexctl import load_design
+from flexctl.model import Design, build_file
 from flexctl.simulation import simulate
 from flexctl.verdict.between_samples import ErrorNorm, joint_errors, rest_errors, tip_errors
 from flexctl.verdict.performance import judge_residual, judge_tracking, run_times
@@ -106,3 +108,44 @@ def test_a_verdict_is_that_of_a_run_with_twenty_times_its_samples(loop):
     assert joint_errors(coarse)[0].largest == pytest.approx(
         np.abs(finer.joint_error).max(), rel=1e-4
     )
+
+
+@pytest.mark.parametrize("sampled_by", [{}, {"sample_time": 0.002, "delay": 0.001}])
+def test_a_shaped_set_point_is_judged_against_all_its_stairs(sampled_by):
+    shaper = {"kind": "ZVD", "frequency": "loop1"}
+    reference = {"kind": "setpoint", "from": [0.0], "to": [0.2], "shaper": shaper}
+    table = {key: x for key, x in load_design("hub-pd").table().items() if key != "expect"}
+    table |= {"gains": {"Gp": 600.0, "Gv": 40.0}, "reference": reference}
+    table["loop"] = {"duration": 3.9, "settle_within": 1e-3, **sampled_by}
+    design = build_file(Design, table, "stairs", None)
+    loop = flexctl.close_loop(
+        flexctl.design_controller("single-link-hub", design), "single-link-hub", modes=2
+    )
+    run, motion = simulate(loop, times=run_times(loop)), loop.controller.reference
+    stairs = motion.steps[0]
+    wanted = stairs[np.searchsorted(motion.breaks, run.t - 1e-11)]
+
+    assert len(set(stairs)) == 3
+    np.testing.assert_array_equal(run.desired[0], wanted)
+    tip = np.array([np.cos(wanted), np.sin(wanted), 0 * wanted])
+    moving = run.t <= motion.duration + 1e-11
+    off = np.linalg.norm(run.tip - tip, axis=0)[moving]
+    found = judge_tracking(run, loop.controller)
+    assert found.tip_error_max == pytest.approx(off.max(), rel=1e-6)
+    # the largest is just after a stair, where a sample of its own shows it
+    after_stairs = np.array(motion.breaks) + 1e-9 * loop.duration
+    assert np.abs(run.t[off.argmax()] - after_stairs).min() < 1e-11
+
+
+@pytest.mark.parametrize("duration", [4.0, 3.99998])
+def test_the_end_of_the_motion_is_judged_wherever_samples_fall(duration):
+    # the residual of hub-pd is largest where its motion ends, at 1 s
+    table = {key: x for key, x in load_design("hub-pd").table().items() if key != "expect"}
+    table["loop"] = {"duration": duration}
+    design = build_file(Design, table, "pd", None)
+    loop = flexctl.close_loop(
+        flexctl.design_controller("single-link-hub", design), "single-link-hub", elements=4
+    )
+    run = simulate(loop, times=run_times(loop))
+
+    assert judge_residual(run, loop.controller).tip_error_max == pytest.approx(0.2412941, rel=1e-5)

@@ -16,7 +16,9 @@ from flexctl.verdict import evaluation as module
 
 def timed(duration, end):
     controller = SimpleNamespace(
-        reference=SimpleNamespace(duration=end), sample_time=None, usual_duration=end + 0.5
+        reference=SimpleNamespace(duration=end, steps=None),
+        sample_time=None,
+        usual_duration=end + 0.5,
     )
     return SimpleNamespace(duration=duration, controller=controller)
 
@@ -26,6 +28,7 @@ def timed(duration, end):
     [
         (1.3, 0.5, 1), (1.0, 1.0, 0), (2.0, 0.0, 0), (1.0, 1.5, 0), (1.0, 0.123456789, 1),
         (10.0, 7.0000000000001, 0),  # a sample but for round-off
+        (3.99998, 1.0, 1), (1.0, 0.9999999999999, 0),
     ],
 )  # fmt: skip
 def test_a_run_is_sampled_evenly_and_where_its_reference_ends(duration, end, more):

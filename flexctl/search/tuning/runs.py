@@ -25,7 +25,8 @@ class Signal(NamedTuple):
     """A signal whose largest value is a metric: at times t (N,) [s] since `origin`.
 
     `interpolate` gives its values at any such times. The origin of errors after the motion is its
-    end: with a shaper at a frequency of the loop that moves with the gains, and peaks with it.
+    end: with a shaper at a frequency of the loop that moves with the gains, and peaks with it. So
+    do jumps of torques: times of these are numbers of samples.
     """
 
     t: Array
@@ -34,7 +35,7 @@ class Signal(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A peak: index of its signal, and time [s] since the origin of that."""
+    """A peak: index of its signal, and its time there."""
 
     signal: int
     time: float
@@ -69,13 +70,16 @@ class Peaks:
             return [_late_error(rest_errors(run), self.after, loop)]
         if self.key == PEAK:
             torques = np.abs(run.tau[list(self.joints)] if self.joints else run.tau)
-            return [Signal(run.t, row, partial(np.interp, xp=run.t, fp=row)) for row in torques]
+            number = np.arange(len(run.t))
+            return [Signal(number, row, partial(np.interp, xp=number, fp=row)) for row in torques]
         own = phases(run, reference)
+        end, at_rest = reference.duration, rest_errors(run)
+        if self.key == "residual.tip_error_end":
+            return [_since(end, at_rest, *at_rest.points_from(own.tenth))]
         errors, chosen, origin = {
             "tracking.tip_error_max": ([tip_errors(run)], own.moving, 0.0),
             "tracking.joint_error_max": (joint_errors(run), own.moving, 0.0),
-            "residual.tip_error_max": ([rest_errors(run)], own.after, reference.duration),
-            "residual.tip_error_end": ([rest_errors(run)], own.last, reference.duration),
+            "residual.tip_error_max": ([at_rest], own.after, end),
         }[self.key]
         return [_since(origin, error, *error.during(chosen).points) for error in errors]
 
