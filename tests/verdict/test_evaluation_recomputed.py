@@ -64,6 +64,7 @@ CASES = {
     "three": (three, [0.1, -0.3, 0.1], [0.5, 0.2, 0.3], [50.0, 9.0, 70.0], [9.0, 2.0, 16.0], 20.0),
 }
 END, LAST, BAND = 0.4, 0.7, 0.008
+TENTH = LAST - (LAST - END) / 10  # when the last tenth after the motion begins
 
 
 # the vertical arm takes as long as both others
@@ -127,7 +128,7 @@ def integral(t, y):
 
 def finely(t, rows):
     """Signals 20 times as finely as the run has them, by a spline of fifth order: (M,), (k, M)."""
-    fine = np.unique(np.concatenate([np.linspace(0.0, LAST, 20 * len(t)), t]))
+    fine = np.unique(np.concatenate([np.linspace(0.0, LAST, 20 * len(t)), t, [TENTH]]))
     return fine, make_interp_spline(t, np.asarray(rows).T, k=5)(fine).T
 
 
@@ -160,7 +161,7 @@ def test_residual_and_settling(case):
     found = case.answer["residual"]
 
     assert found["tip_error_max"] == pytest.approx(error[after].max(), rel=1e-6)
-    late = error[fine >= LAST - (LAST - END) / 10 - 1e-12].max()
+    late = error[fine >= TENTH].max()
     assert found["tip_error_end"] == pytest.approx(late, rel=1e-6)
     outside = fine[after & (error > BAND)]
     if late > BAND:
