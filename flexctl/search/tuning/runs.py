@@ -22,11 +22,11 @@ _FLOOR = 1e-3  # of the band of settling: what is below it is no error any more
 
 
 class Signal(NamedTuple):
-    """A signal whose largest value is a metric: at times t (N,) [s] since `origin`.
+    """A signal whose largest value is a metric: its values (N,) at t (N,), and in between.
 
-    `interpolate` gives its values at any such times. The origin of errors after the motion is its
-    end: with a shaper at a frequency of the loop that moves with the gains, and peaks with it. So
-    do jumps of torques: times of these are numbers of samples.
+    Of errors during the motion t is the time [s], of later ones the time since its end: with a
+    shaper at a frequency of the loop the end moves with the gains, and peaks move with it. So do
+    jumps of torques: their t is the number of the sample. `interpolate` takes any such t (k,).
     """
 
     t: Array
@@ -35,10 +35,10 @@ class Signal(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A peak: index of its signal, and its time there."""
+    """A peak: index of its signal, and where it is on the t of that."""
 
     signal: int
-    time: float
+    t: float
 
 
 @dataclass(frozen=True, kw_only=True)
