@@ -305,8 +305,9 @@ class TuneOptions(VariedOptions):
     untied: bool = _flag("--untied", "Let gains that are equal become different.")
     against: str | None = _option(
         "--against",
-        "METRIC",
-        "Also find designs between the best of --minimise and the best of this: a trade-off curve.",
+        "METRIC[=LOW:HIGH]",
+        "Also find designs between the best of --minimise and the best of this, or at its values "
+        "from LOW to HIGH: a trade-off curve.",
     )
     points: int | None = _option(
         "--points",

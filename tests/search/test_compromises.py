@@ -99,6 +99,49 @@ def test_designs_say_how_they_were_found(found):
 
 
 @pytest.mark.slow
+def test_only_values_in_a_given_range_are_searched_for(found):
+    """Between the ends of the front, at three values, each as good as its neighbours allow."""
+    low, high = 1.2 * -found.front[-1].second, 0.9 * -found.front[0].second
+    ranged = flexctl.trade_off(
+        ARM,
+        DESIGN,
+        FREE,
+        minimise=FAST,
+        against=f"{DELAY}={low!r}:{high!r}",
+        subject_to=[LIMIT],
+        points=3,
+        truth_basis=TRUTH,
+        jobs=1,
+        evaluations=60,
+    )
+    assert str(ranged.second) == DELAY
+    assert ranged.tried == pytest.approx([-low, -(low + high) / 2, -high])
+    for one in ranged.tried:
+        limited = [each for each in ranged.front if each.second <= one * (1 - 1e-6)]
+        assert limited
+        easier = min(each.first for each in found.front if each.second <= one)
+        assert min(each.first for each in limited) <= easier + 0.01 * abs(easier)
+
+
+@pytest.mark.slow
+def test_what_the_best_design_has_without_limit_cannot_be_traded():
+    said = "the design with the best stability.spectral_abscissa has no limit of margins.gain_db"
+    with pytest.raises(ComputationError, match=said):
+        flexctl.trade_off(
+            ARM,
+            DESIGN,
+            FREE,
+            minimise=FAST,
+            against="margins.gain_db=3:6",
+            subject_to=[],
+            truth_basis=TRUTH,
+            starts=1,
+            evaluations=5,
+            jobs=1,
+        )
+
+
+@pytest.mark.slow
 def test_no_front_where_limits_cannot_be_kept():
     violated = r"the nearest design found violates margins.phase_deg >= 89.0 \(it has [5-8]"
     with pytest.raises(ComputationError, match=violated):
@@ -124,6 +167,12 @@ def test_no_front_where_limits_cannot_be_kept():
         ({"against": "2*effort.energy"}, "against: expected one metric"),
         ({"against": ["effort.energy"]}, "against: expected the name of a metric"),
         ({"against": FAST}, "against: expected another metric than minimise"),
+        ({"against": "margins.disk=0.2"}, "against: margins.disk: expected LOW:HIGH, two numbers"),
+        ({"against": "margins.disk="}, "against: margins.disk: expected LOW:HIGH, two numbers"),
+        ({"against": "margins.disk=0.4:0.2"}, "against: margins.disk: expected LOW:HIGH"),
+        ({"against": "margins.disk=0.4:inf"}, "against: margins.disk: expected LOW:HIGH"),
+        ({"against": "margins.disc=0.2:0.4"}, "against: expected the name of a metric"),
+        ({"against": f"{FAST}=-3:-2"}, "against: expected another metric than minimise"),
         ({"against": DELAY, "points": 1}, r"points: expected 2 \.\. 200, got 1"),
         ({"against": DELAY, "points": 2.5}, "points: expected a whole number"),
     ],

@@ -132,16 +132,19 @@ def trade_off(
 ) -> TradeOff:
     """Find what a metric costs in terms of another: designs between the best of each.
 
-    Both are minimised alone. Between the values of `against` at both ends it is limited to some,
-    one after the other, and `minimise` minimised under each limit, from the design known so far
-    that is nearest to it (the epsilon-constraint method). Source: [Haimes71].
+    Both are minimised alone. Between the values of `against` at both ends, or in the range that is
+    given, it is limited to some, one after the other, and `minimise` minimised under each limit,
+    from the design known so far that is nearest to it (the epsilon-constraint method). Source:
+    [Haimes71].
 
     Parameters
     ----------
     arm, design, free, minimise, subject_to, over, quantile, untied
         As of `tune`.
     against
-        The other metric; of one of which more is better, the opposite is minimised.
+        The other metric; of one of which more is better, the opposite is minimised. With a range,
+        ``margins.gain_db=1.5:6``, only values in it are searched for: needed where the best of a
+        metric is infinite.
     points
         Number of values of `against`, both ends among them.
     progress
@@ -152,9 +155,10 @@ def trade_off(
     Raises
     ------
     InputError
-        As `tune`; when `against` is no single metric, or the same one.
+        As `tune`; when `against` is no single metric, or the same one, or its range is none.
     ComputationError
-        When no design keeps all limits, or `against` has no finite value at an end.
+        When no design keeps all limits, `against` has no limit where `minimise` is best, or no
+        range and no finite value at an end.
 
     Examples
     --------
@@ -169,14 +173,14 @@ def trade_off(
     _check_points(points)
     design = load_design(design)
     asked = asked_of(design, free, minimise, subject_to, over, untied=untied, quantile=quantile)
-    second = _read_against(against, asked.minimise)
+    second, ends = _read_against(against, asked.minimise)
     common = {
         "over": asked.over,
         "quantile": asked.quantile,
         "untied": asked.untied,
         **how,
     }
-    work = _Front(arm, asked.free, common, second, progress)
+    work = _Front(arm, asked.free, common, second, ends, progress)
     work.begin = time.monotonic()
     with asked.named_in(design):
         work.ends(design, asked.minimise, asked.subject_to)
@@ -190,11 +194,15 @@ def _check_points(points: int) -> None:
         raise InputError(f"points: expected 2 .. {_MOST_POINTS}, got {points}")
 
 
-def _read_against(against: str, minimise: str | Sequence[str] | None) -> Objective:
+def _read_against(
+    against: str, minimise: str | Sequence[str] | None
+) -> tuple[Objective, tuple[float, float] | None]:
+    """Return the second objective, and the ends that its values have, if they are given."""
     if not isinstance(against, str):
         raise InputError(f"against: expected the name of a metric, got {against!r}")
+    name, ranged, ends = against.partition("=")
     try:
-        second = read_objective(against)
+        second = read_objective(name)
     except InputError as error:
         raise InputError(f"against: {str(error).removeprefix('minimise: ')}") from error
     key = second.metric
@@ -203,7 +211,19 @@ def _read_against(against: str, minimise: str | Sequence[str] | None) -> Objecti
     own = (minimise,) if isinstance(minimise, str) else tuple(minimise or (SETTLING,))
     if own == second.texts:
         raise InputError(f"against: expected another metric than minimise, got {against!r}")
-    return second
+    return second, _read_ends(name, sign(key), ends) if ranged else None
+
+
+def _read_ends(name: str, sign: float, text: str) -> tuple[float, float]:
+    """Return the ends of a range of a metric, as they are minimised."""
+    try:
+        values = [float(part) for part in text.split(":")]
+    except ValueError:
+        values = []
+    if len(values) != 2 or not np.isfinite(values).all() or not values[0] < values[1]:
+        raise InputError(f"against: {name}: expected LOW:HIGH, two numbers, got {text!r}")
+    near, far = sorted(sign * value for value in values)
+    return near, far
 
 
 class _Front:
@@ -215,9 +235,11 @@ class _Front:
         free: Any,
         common: Mapping[str, Any],
         second: Objective,
+        given: tuple[float, float] | None,
         progress: Callable[[int, Step], None] | None,
     ) -> None:
         self.arm, self.free, self.common, self.second = arm, free, common, second
+        self.given = given
         self.progress = progress
         self.found: list[Tuning] = []
         self.tried: list[float] = []
@@ -228,12 +250,12 @@ class _Front:
         return bool(self.found) and self.found[-1].interrupted
 
     def ends(self, design: Design, minimise: Any, subject_to: Any) -> None:
-        """Minimise each objective alone."""
+        """Minimise each objective alone; the second only where its range is not given."""
         best = self._tune(design, self.free, minimise, subject_to)
         self.limits = [str(one.requirement) for one in best.constraints]
         self.first = best.objective
         self.bounds = _bounds(best)
-        if not self.interrupted:
+        if not self.interrupted and not self.given:
             self._tune(design, self.bounds, self.second.texts, self.limits)
 
     def _tune(
@@ -262,21 +284,36 @@ class _Front:
                 f"{_nearest_words(self.found)}; flexctl tune with these limits says which stand "
                 "against each other"
             )
-        if self.interrupted or len(self.found) < 2:
+        if self.interrupted:
             return
-        near, far = (self._second(one) for one in (self.found[1], self.found[0]))
-        far = far if np.isfinite(far) else self._farthest(feasible)
-        if not np.isfinite(near):
-            raise ComputationError(f"against: {self.second} has no finite value where it is best")
-        if not near < far - _SAME * abs(far):  # the best of one is the best of both
+        best = self._second(self.found[0])
+        if best == -np.inf:
+            raise ComputationError(
+                f"against: the design with the best {self.first} has no limit of {self.second}: "
+                "there is nothing to trade"
+            )
+        near, far = self.given or self._both_ends(feasible)
+        loosest = min(best, far)  # a limit above the best changes nothing
+        if not near < loosest - _SAME * abs(loosest):  # the best of one is the best of both
             return
-        good, left = far, _sequence(near, far, points)[-2::-1].tolist()
+        left = _sequence(near, loosest, points)[::-1].tolist()
+        good = left.pop(0) if best <= far else far
         while left and not self.interrupted:
             value = left.pop(0)
             if self._at(value):
                 good = value
             elif left:  # less is not to be had either: closer to what is
                 left = [_between(value, good), *left[1:]]
+
+    def _both_ends(self, feasible: Sequence[Tuning]) -> tuple[float, float]:
+        """Values of the second objective where it, and where the first one, is best."""
+        far, near = (self._second(one) for one in self.found)
+        if not np.isfinite(near):
+            raise ComputationError(
+                f"against: {self.second} has no finite value where it is best; give a range of it: "
+                f"{self.second}=LOW:HIGH"
+            )
+        return near, far if np.isfinite(far) else self._farthest(feasible)
 
     def _at(self, value: float) -> bool:
         """Minimise the first objective with the second limited to a value; whether it can be."""
