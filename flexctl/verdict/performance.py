@@ -107,7 +107,7 @@ def run_times(loop: ClosedLoop) -> Array:
 
     A long run has more of them, so that its figures are as accurate as those of a short one. Of a
     sampled law also those at which its torques jump: none is missed then, whatever its noise. Where
-    the reference jumps there is one just before and one just after it.
+    the reference jumps, or a second loop takes over, there is one just before and one just after.
     """
     parts = ceil(loop.duration / (_LONG * loop.controller.usual_duration))
     even = np.linspace(0, loop.duration, 1 + min(parts * (DEFAULT_SAMPLES - 1), _MOST))
@@ -115,16 +115,23 @@ def run_times(loop: ClosedLoop) -> Array:
     t = even
     if end < (1 - _BESIDE) * loop.duration:  # not beside a sample that differs from it by round-off
         t = np.union1d(even[np.abs(even - end) > _BESIDE * loop.duration], end)
-    motion = loop.controller.reference
-    if motion.steps is not None:
-        after = np.array(motion.breaks) + _BESIDE * loop.duration
-        t = np.union1d(t, [x for x in (*motion.breaks, *after) if x < loop.duration])
+    both = np.array(_both_sides(loop.controller))
+    both = np.concatenate([both, both + _BESIDE * loop.duration])
+    t = np.union1d(t, both[both < loop.duration])
     jumps = _jumps(loop)
     if not len(jumps):
         return t
     k = np.searchsorted(jumps, t).clip(1, max(len(jumps) - 1, 1))
     near = np.minimum(np.abs(t - jumps[k - 1]), np.abs(t - jumps[k % len(jumps)]))
     return np.union1d(t[near > _BESIDE * loop.duration / 2], jumps)
+
+
+def _both_sides(controller: Controller) -> tuple[float, ...]:
+    """Return the times [s] at which the reference, or a law that is not sampled, jumps."""
+    motion = controller.reference
+    jumps = () if motion.steps is None else motion.breaks
+    takes_over = controller.final_second_loop_weight and not controller.blend
+    return (*jumps, motion.duration) if takes_over and not controller.sample_time else jumps
 
 
 def _jumps(loop: ClosedLoop) -> Array:

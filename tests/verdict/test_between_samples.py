@@ -10,7 +10,7 @@ from flexctl import load_design
 from flexctl.model import Design, build_file
 from flexctl.simulation import simulate
 from flexctl.verdict.between_samples import ErrorNorm, joint_errors, rest_errors, tip_errors
-from flexctl.verdict.performance import judge_residual, judge_tracking, run_times
+from flexctl.verdict.performance import judge_effort, judge_residual, judge_tracking, run_times
 
 FAST, SLOW, DECAY = 20.0, 7.0, 1.5
 
@@ -149,3 +149,18 @@ def test_the_end_of_the_motion_is_judged_wherever_samples_fall(duration):
     run = simulate(loop, times=run_times(loop))
 
     assert judge_residual(run, loop.controller).tip_error_max == pytest.approx(0.2412941, rel=1e-5)
+
+
+def test_torques_jump_where_a_second_loop_takes_over():
+    """A sample just before and just after: rms as that of a run with 20 times the samples."""
+    controller = flexctl.design_controller("planar-two-link", "two-link-decoupling")
+    loop = flexctl.close_loop(controller, "planar-two-link", elements=2)
+    t, end = run_times(loop), controller.reference.duration
+    run = simulate(loop, times=t)
+    before = int(np.flatnonzero(t == end)[0])
+    fine = simulate(loop, times=np.union1d(t, np.linspace(0.0, loop.duration, 20_001)))
+
+    assert t[before + 1] - end < 2e-9 * loop.duration
+    jump, then = np.abs(np.diff(run.tau[0, before : before + 3]))
+    assert jump > 4 * then
+    np.testing.assert_allclose(judge_effort(run).rms, judge_effort(fine).rms, rtol=1e-5)

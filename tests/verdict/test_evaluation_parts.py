@@ -19,6 +19,7 @@ def timed(duration, end):
         reference=SimpleNamespace(duration=end, steps=None),
         sample_time=None,
         usual_duration=end + 0.5,
+        final_second_loop_weight=0.0,
     )
     return SimpleNamespace(duration=duration, controller=controller)
 
