@@ -19,7 +19,11 @@ from flexctl.search.tuning.spectra import SpectralLimit
 _QUICKER = 0.8  # of the settling time that is reached: the next that is tried
 _LAST = 0.985  # the same where another search ended nearby: finer than _FINE, so tried once
 _NEARBY = 1.1  # settling times within this factor
-_FINE = 0.98  # of it: where this is not reached, the search ends
+_FINE = 0.98  # of it: where this is not reached, the time becomes a variable
+_REACH = 0.1  # of the settling time, by which it can fall as a variable
+_SLIGHT = 5e-3  # of it: a fall by less is not worth more evaluations
+_STATIONARY = 2e-3  # smallest combination of gradients that is none
+_NUDGE = 1e-6  # relative change of a settling time, for derivatives
 _SAME = 1e-3  # relative change of a settling time that is none
 _ONE_AIM = 60  # evaluations that one settling time is given
 _PATIENCE = 8  # evaluations after which an aim that comes no nearer is given up
@@ -64,8 +68,8 @@ class Found:
         There, as the search sees them; an infinite violation where there is no stable loop.
     stationarity
         Norm of the smallest combination of gradients of the objective, relative to its size, with
-        those of limits and bounds that are reached, by u: 0 at a minimum. Of a settling time those
-        of the largest tip error after a slightly shorter one; NaN where none was tried to the end.
+        those of limits and bounds that are reached, by u: 0 at a minimum. Of a settling time by u
+        and that time, with errors after it as limits; NaN where evaluations ended before.
     status
         How the search ended: "stationary", "stalled", "limit" of evaluations, "unstable".
     evaluations
@@ -312,7 +316,9 @@ class Search:
             if reached < (1 - _SAME) * time:
                 best, time = tried, reached
             elif ratio > _FINE:
-                return replace(tried, x=best.x)
+                if not np.isfinite(self._settling(best.x)):
+                    return replace(tried, x=best.x)
+                return self._refine(best, time)
             else:
                 ratio = np.sqrt(ratio)
         if best.violation > 0:
@@ -320,6 +326,59 @@ class Search:
         if not time:  # no loop settles sooner
             return replace(best, stationarity=0.0, status="stationary")
         return replace(best, stationarity=np.nan)
+
+    def _refine(self, best: Minimum, time: float) -> Minimum:
+        """Minimise the settling time [s], from where a much shorter one is not to be had.
+
+        The time T is a variable beside u (n,), and errors after T outside the band violate a limit:
+        where the error enters the band log(error/band) has a slope by T, later peaks have none.
+        """
+        if self.left <= 0:
+            return replace(best, stationarity=np.nan)
+
+        def functions(x: Array) -> Pieces:
+            aim = time * (1 - _REACH * (1 - x[-1]))
+            inner = self._functions(replace(self.problem, aim=aim))(x[:-1])
+            slope = _REACH * time * self._slope_by_time(x[:-1], aim, inner.values)
+            differentiate = inner.differentiate
+            assert differentiate is not None
+            whole = _timed(inner, x[-1], slope)
+            return replace(whole, differentiate=lambda: _timed(differentiate(), x[-1], slope))
+
+        found = self._minimise(
+            functions,
+            np.append(best.x, 1.0),
+            target=0.0,
+            evaluations=min(_ONE_AIM, self.left),
+            worth=_SLIGHT,
+        )
+        u, reached = found.x[:-1], self._settling(found.x[:-1])
+        if not (found.violation == 0 and reached <= time):
+            return replace(best, stationarity=np.nan)
+        if reached < (1 - _REACH / 2) * time:
+            return self._refine(replace(found, x=u), reached)
+        limits = self.memory.judged(self.problem, self._point(u))[0].constraints
+        own = found.multipliers[len(found.multipliers) - len(limits) :]
+        return replace(
+            found,
+            x=u,
+            stationarity=_REACH * found.stationarity,
+            multipliers=_REACH * own,
+            status="stationary" if found.stationarity <= _STATIONARY else found.status,
+        )
+
+    def _slope_by_time(self, u: Array, time: float, values: Array) -> Array:
+        """Slope [1/s] of log(error/band) at u (n,) after a time [s] by that time, of all `values`.
+
+        Only where the error falls at that time it is not zero: others are peaks later on.
+        """
+        problem = replace(self.problem, aim=time * (1 + _NUDGE))
+        later = self.memory.judged(problem, replace(self._point(u), problem=problem))[0].values
+        falls, new = ~np.isin(values, later), later[~np.isin(later, values)]
+        slopes = np.zeros(len(values))
+        if len(new) == falls.sum():
+            slopes[falls] = (new - values[falls]) / (_NUDGE * time)
+        return slopes
 
     def _settling(self, u: Array) -> float:
         return self._unweighted(u)
@@ -347,11 +406,13 @@ class Search:
         least: float = -np.inf,
         evaluations: int,
         patient: bool = False,
+        worth: float = _HOPELESS,
     ) -> Minimum:
         """Minimise from u (n,); stop at a positive objective below `least`, or far from a target.
 
-        The first is where tolerances, which are relative to 1, would be too coarse. A `patient`
-        search goes on where it comes no nearer to its target.
+        The first is where tolerances, which are relative to 1, would be too coarse. A target is
+        given up where a few evaluations bring it nearer by less than `worth` of the distance to it,
+        but not by a `patient` search.
         """
         before, n, reached = self._count, len(u), list[float]()
 
@@ -365,7 +426,7 @@ class Search:
             if patient or early or not np.isfinite(target):
                 return False
             fallen = reached[-1 - _PATIENCE] - reached[-1]
-            return fallen < _HOPELESS * (reached[-1] - target)
+            return fallen < worth * (reached[-1] - target)
 
         found = minimise(
             functions,
@@ -386,10 +447,10 @@ class Search:
 
     def _note(self, progress: Progress) -> None:
         """Keep a point that is the best so far, with its objective in its unit."""
-        self.best = progress.x
+        self.best = progress.x[: len(self.problem.free.numbers)]
         here = self._last
         value = np.inf
-        if here is not None and np.array_equal(here.u, progress.x):
+        if here is not None and np.array_equal(here.u, self.best):
             value = self.memory.value(self.problem, here)
         if np.isfinite(value):
             k = int(np.argmax(self._excess)) - 1
@@ -429,6 +490,26 @@ class Search:
             return 0.0
         down = -found.multipliers @ pieces.constraint_gradients * inside
         return max(0.0, float(down @ wall / (wall @ wall)))
+
+
+def _timed(inner: Pieces, share: float, slope: Array) -> Pieces:
+    """Return pieces of a settling time as limits, with a time to be minimised as last variable.
+
+    `share` is the variable itself, `slope` (k,) the derivatives of the k pieces by it.
+    """
+    n, lost = inner.gradients.shape[1], not np.isfinite(inner.objective)
+    limits = np.zeros((len(inner.constraints), 1))
+    return Pieces(
+        values=np.array([np.inf if lost else share]),
+        gradients=np.eye(1, n + 1, n),
+        constraints=np.concatenate([inner.values, inner.constraints]),
+        constraint_gradients=np.vstack(
+            [
+                np.column_stack([inner.gradients, slope]),
+                np.hstack([inner.constraint_gradients, limits]),
+            ]
+        ),
+    )
 
 
 def _by_owner(constraints: Array, owners: list[int], count: int) -> tuple[float, ...]:
