@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from flexctl import checks
-from flexctl.checks import Array
+from flexctl.checks import Array, ComplexArray
 from flexctl.errors import ComputationError, InputError, RunError
 from flexctl.loop import (
     SAMPLE,
@@ -38,8 +38,10 @@ from flexctl.simulation.right_hand_side import Stretch, evaluate_columns, n_bris
 from flexctl.simulation.scipy_sundials import run_multistep, run_scipy
 from flexctl.simulation.step_size import (
     EASY_STEPS,
+    Moment,
     count_stretches,
     count_turns,
+    damped_growth,
     esdirk_budget,
     fastest_friction,
     moments,
@@ -120,7 +122,10 @@ def simulate(
     tolerance = Tolerance() if tolerance is None else tolerance
     checks.kind("tolerance", tolerance, Tolerance)
     given = pose(loop, times, duration, tolerance, start=start, step=step)
-    return finish(given, _integrate(given, integrator, step), integrator, begun)
+    run = _integrate(given, integrator, step)
+    if integrator != AUTO and INTEGRATORS[integrator].implicit:
+        run = _showing_growth(given, run, *_spectra(given))
+    return finish(given, run, integrator, begun)
 
 
 def pose(
@@ -279,7 +284,8 @@ def _integrate_well(given: InitialValueProblem) -> Run | RunFailure:
     If one of them fails for numerical reasons, not because of the model, the other is tried.
     """
     loop, events, tolerance = given.loop, given.events, given.tolerance
-    turned, stretches = required_steps(given), count_stretches(events)
+    at, spectra = _spectra(given)
+    turned, stretches = count_turns(np.concatenate(spectra), events), count_stretches(events)
     why = why_explicit(turned, stretches)
     failed: dict[str, str] = {}
     runs: dict[str, Run | RunFailure] = {}
@@ -288,7 +294,8 @@ def _integrate_well(given: InitialValueProblem) -> Run | RunFailure:
         if before and not (isinstance(before, RunFailure) and before.exhausted):
             continue  # more steps do not help
         tried = replace(given, tolerance=replace(tolerance, max_steps=most))
-        run = runs[name] = _integrate(tried, name, None)
+        run = _integrate(tried, name, None)
+        run = runs[name] = _showing_growth(given, run, at, spectra) if name != "explicit" else run
         if isinstance(run, RunFailure) and not run.numerical:
             return run
         ended = _why_not(loop, run, most)
@@ -301,8 +308,36 @@ def _integrate_well(given: InitialValueProblem) -> Run | RunFailure:
 
 def required_steps(given: InitialValueProblem) -> int:
     """Count the steps that the explicit method needs for the fastest mode of a run."""
+    return count_turns(np.concatenate(_spectra(given)[1]), given.events)
+
+
+def _spectra(given: InitialValueProblem) -> tuple[list[Moment], list[ComplexArray]]:
+    """Return moments of a run, and eigenvalues [rad/s] of its loop as if it rested there."""
     at = moments(given.loop, given.start[:2], given.events)
-    return count_turns(np.concatenate(poles_at_rest(given.loop, at)), given.events)
+    return at, poles_at_rest(given.loop, at)
+
+
+def _showing_growth(
+    given: InitialValueProblem,
+    run: Run | RunFailure,
+    at: Sequence[Moment],
+    spectra: Sequence[ComplexArray],
+) -> Run | RunFailure:
+    """Return a run of an implicit method; a failure where it damps a mode that grows."""
+    if isinstance(run, RunFailure):
+        return run
+    end = given.events[-1].time
+    step = (end - given.events[0].time) / max(run.steps, 1)
+    if not (found := damped_growth(at, spectra, end, step)):
+        return run
+    time, rate = found
+    return RunFailure(
+        time=time,
+        why=f"the loop, held still there, has a mode that grows at {rate:.3g} 1/s, and the steps "
+        f"of {run.integrator}, {step:.2g} s on average, damp it",
+        numerical=True,
+        remedy="the run cannot be trusted: take the explicit integrator, or other gains",
+    )
 
 
 def why_explicit(turned: int, stretches: int) -> str:

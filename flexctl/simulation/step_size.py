@@ -16,6 +16,8 @@ EASY_STEPS = 2500  # this many steps of the explicit method take at most a tenth
 _TURN = 5.0  # rad that the fastest mode turns in a step of the explicit method, measured
 _POINTS = 9  # of the reference, its ends among them, at which a loop is linearised
 _MARGIN = 0.9  # of the stability limit: modes between the points may be a little faster
+_UNSEEN = 30.0  # e to this, times the rounding error of a double, is 1e-3
+_COARSE = 0.5  # rad that a mode turns in a step, from which on implicit methods may damp it
 _ORDERS_APART = 3  # ratio of steps of esdirk for the same error as the explicit method
 
 
@@ -180,6 +182,25 @@ def esdirk_budget(turned: int, stretches: int) -> int:
     """
     budget = max(turned, stretches) // _ORDERS_APART
     return budget if turned > EASY_STEPS and budget > stretches else 0
+
+
+def damped_growth(
+    at: Sequence[Moment], spectra: Sequence[ComplexArray], end: float, step: float
+) -> tuple[float, float] | None:
+    """Return where [s] a mode grows fastest [1/s] that steps [s] of an implicit method damp.
+
+    A run must show it where it grows from rounding errors to the size of the motion: by the
+    integral of its rate, at rest at the moments of a run until its end [s]. An implicit method
+    damps whatever is fast for its steps, though it grows. None where a run hides nothing.
+    """
+    fast = [own[(own.real > 0) & (np.abs(own) * step > _COARSE)] for own in spectra]
+    rates = np.array([own.real.max(initial=0.0) for own in fast])
+    times = np.array([moment.t for moment in at])
+    last = rates[-1] * max(end - times[-1], 0.0)
+    if np.trapezoid(rates, times) + last < _UNSEEN:
+        return None
+    worst = int(rates.argmax())
+    return float(times[worst]), float(rates[worst])
 
 
 def amplification(z: ComplexArray) -> Array:

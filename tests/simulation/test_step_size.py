@@ -1,0 +1,42 @@
+"""Modes that grow too fast for the steps of an implicit method, which damps them: no such run."""
+
+import numpy as np
+import pytest
+
+import flexctl
+from flexctl.errors import RunError
+from flexctl.simulation.step_size import Moment, damped_growth
+from flexctl.verdict import TOLERANCE
+
+AT = [Moment(t=t, phase=0.0, q=np.zeros(1), v=np.zeros(1)) for t in (0.0, 1.0, 2.0)]
+SETTLED, GROWING = np.array([-2.0 + 3.0j]), np.array([-2.0 + 3.0j, 5.0 + 3000.0j])
+
+
+@pytest.mark.parametrize(
+    ("spectra", "end", "step", "found"),
+    [
+        ([GROWING] * 3, 8.0, 1e-3, (0.0, 5.0)),  # e to the 40
+        ([GROWING] * 3, 5.9, 1e-3, None),  # e to the 29.5: still rounding
+        ([GROWING] * 3, 8.0, 1e-4, None),  # 0.3 rad in a step: the run shows it
+        ([SETTLED, SETTLED, GROWING], 7.6, 1e-3, (2.0, 5.0)),  # 2.5 from the second pose, 28 later
+        ([GROWING, SETTLED, SETTLED], 100.0, 1e-3, None),  # it passes
+        ([np.array([5.0 + 1.0j])] * 3, 100.0, 1e-2, None),  # slow for the steps
+        ([SETTLED] * 3, 100.0, 1.0, None),
+    ],
+)
+def test_growth_is_hidden_where_steps_are_long_and_it_lasts(spectra, end, step, found):
+    assert damped_growth(AT, spectra, end, step) == found
+
+
+@pytest.mark.slow
+def test_a_run_that_an_implicit_method_would_calm_is_shown_to_diverge():
+    """Decoupling on 8 elements: a mode of the motion grows at 400 1/s, which esdirk damps."""
+    controller = flexctl.design_controller("planar-two-link", "two-link-decoupling")
+    loop = flexctl.close_loop(controller, "planar-two-link", elements=8)
+    with pytest.raises(RunError, match=r"a mode that grows at 39\d 1/s, and the steps .* damp it"):
+        flexctl.simulate(loop, integrator="esdirk", tolerance=TOLERANCE)
+
+    found = flexctl.evaluate(loop)
+    assert found.failed is not None
+    assert "the run ends at t = 0.07" in found.failed
+    assert found.residual is None
