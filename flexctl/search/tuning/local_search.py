@@ -36,7 +36,7 @@ _STRETCH = 60  # evaluations between changes of what is minimised
 _DEPTHS = (1.0, 0.3, 0.1)  # of abscissae below the one that is reached, relative to it
 _GAIN = 1e-3  # relative fall that is worth another turn
 _LEAST = 0.3  # of the objective's scale, below which it is told on a new one
-_REMEMBERED = 8  # places whose loops and runs are kept
+_REMEMBERED = 8  # places whose loops and runs are kept, fewer of several arms: they take memory
 _ENDS = ("stationary", "stalled")
 _STEP = 0.2  # of the scales: a step that is neither small nor large
 
@@ -225,7 +225,7 @@ class Search:
         """Return the loops at u (n,); what is known of the last few places is kept."""
         key = u.tobytes()
         self._points[key] = self._points.pop(key, None) or self.problem.point(u, slopes=False)
-        if len(self._points) > _REMEMBERED:
+        if len(self._points) > max(3, _REMEMBERED // len(self.problem.arms)):
             del self._points[next(iter(self._points))]
         return self._points[key]
 
