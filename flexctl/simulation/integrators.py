@@ -132,14 +132,16 @@ class RunFailure:
     """A run that could not be finished: its time [s] and the reason.
 
     `numerical`: the integrator ended it, not the model, so that another one may succeed;
-    `exhausted`: only the limit of steps was reached. `remedy` says what to try if the integrator,
-    not the loop, is the cause.
+    `exhausted`: only the limit of steps was reached. `damped`: the run reached its end, but its
+    steps hide that a mode grows. `remedy` says what to try if the integrator, not the loop, is the
+    cause.
     """
 
     time: float
     why: str
     numerical: bool = False
     exhausted: bool = False
+    damped: bool = False
     remedy: str = ""
 
 

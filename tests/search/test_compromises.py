@@ -124,6 +124,25 @@ def test_only_values_in_a_given_range_are_searched_for(found):
 
 
 @pytest.mark.slow
+def test_a_range_that_is_out_of_reach_is_tried_once():
+    found = flexctl.trade_off(
+        ARM,
+        DESIGN,
+        {"gains.Gv": (5.0, 7.0)},
+        minimise=FAST,
+        against=f"{DELAY}=1:2",
+        subject_to=[],
+        truth_basis=TRUTH,
+        starts=1,
+        evaluations=5,
+        jobs=1,
+    )
+
+    assert found.tried == (-1.0,)
+    assert len(found.front) == 1
+
+
+@pytest.mark.slow
 def test_what_the_best_design_has_without_limit_cannot_be_traded():
     said = "the design with the best stability.spectral_abscissa has no limit of margins.gain_db"
     with pytest.raises(ComputationError, match=said):

@@ -18,9 +18,12 @@ from flexctl import (
 )
 from flexctl.errors import InputError
 from flexctl.model import BasisChoice, Design, apply_settings, build_file
+from flexctl.search.nonsmooth import Pieces
 from flexctl.search.tuning import requirements as asked
 from flexctl.search.tuning import rounds
+from flexctl.search.tuning.after_tuning import tuned_design
 from flexctl.search.tuning.free_numbers import FreeNumber, read_free
+from flexctl.search.tuning.local_search import _timed
 from flexctl.search.tuning.reading import read_problem
 from flexctl.search.tuning.runs import Peaks
 from flexctl.search.tuning.spectra import Case, ClosedMatrix, SpectralLimit, spectral_pieces
@@ -1152,8 +1155,21 @@ def test_the_shortest_settling_time_ends_where_a_later_peak_touches_the_band():
 
     assert found.objective_after < min(times) * (1 + 1e-3)
     assert found.objective_after < found.objective_before * (1 - 5e-3)
-    assert found.starts[0].status == "stationary"
-    assert found.starts[0].stationarity < 1e-6
+    again = tune_once(ARM, tuned_design(found), evaluations=60)
+    for one in (found, again):
+        assert one.starts[0].status == "stationary"
+        assert one.starts[0].stationarity < 1e-6
+        assert not any(step.violation for step in one.starts[0].history)
+    assert again.objective_after == pytest.approx(found.objective_after, rel=1e-4)
+
+
+def test_a_place_without_a_run_has_no_time_to_minimise():
+    lost = Pieces.of([np.inf], np.zeros((1, 2)), [np.inf], np.zeros((1, 2)))
+    whole = _timed(lost, 0.5, np.zeros(3))  # there were three pieces before its derivatives
+
+    assert whole.objective == np.inf
+    assert whole.gradients.shape == (1, 3)
+    assert whole.constraint_gradients.shape == (2, 3)
 
 
 @pytest.mark.slow

@@ -143,8 +143,8 @@ def trade_off(
         As of `tune`.
     against
         The other metric; of one of which more is better, the opposite is minimised. With a range,
-        ``margins.gain_db=1.5:6``, only values in it are searched for: needed where the best of a
-        metric is infinite.
+        ``margins.gain_db=1.5:6``, only values in it are searched for: needed where the best is
+        infinite, as of gain margins that nothing limits. The best of `minimise` may lie outside.
     points
         Number of values of `against`, both ends among them.
     progress
@@ -155,7 +155,8 @@ def trade_off(
     Raises
     ------
     InputError
-        As `tune`; when `against` is no single metric, or the same one, or its range is none.
+        As `tune`; when `against` is no single metric, or the same one, or its range is not
+        LOW:HIGH.
     ComputationError
         When no design keeps all limits, `against` has no limit where `minimise` is best, or no
         range and no finite value at an end.
@@ -297,13 +298,15 @@ class _Front:
         if not near < loosest - _SAME * abs(loosest):  # the best of one is the best of both
             return
         left = _sequence(near, loosest, points)[::-1].tolist()
-        good = left.pop(0) if best <= far else far
+        good = left.pop(0) if best <= far or not self.given else far
         while left and not self.interrupted:
             value = left.pop(0)
             if self._at(value):
                 good = value
-            elif left:  # less is not to be had either: closer to what is
-                left = [_between(value, good), *left[1:]]
+            elif not np.isclose(good, value):  # less is not to be had either: closer to what is
+                left = [_between(value, good), *left[1:]] if left else []
+            else:  # not even the loosest
+                return
 
     def _both_ends(self, feasible: Sequence[Tuning]) -> tuple[float, float]:
         """Values of the second objective where it, and where the first one, is best."""

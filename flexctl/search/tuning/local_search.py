@@ -242,8 +242,12 @@ class Search:
             self._last = here = replace(self._point(u), problem=problem)
             pieces, owners = self.memory.judged(problem, here)
             self._excess = _by_owner(pieces.constraints, owners, len(problem.requirements))
-            sloped = here.differentiated
-            return replace(of(pieces), differentiate=lambda: of(differentiated(sloped)))
+
+            def differentiate() -> Pieces:  # of the place again: what is bound here stays in memory
+                again = replace(self._point(u), problem=problem)
+                return of(differentiated(again.differentiated))
+
+            return replace(of(pieces), differentiate=differentiate)
 
         return functions
 
@@ -336,10 +340,12 @@ class Search:
         if self.left <= 0:
             return replace(best, stationarity=np.nan)
 
+        longest = (1 + _SAME) * time  # the band of a search is a little narrower than a verdict's
+
         def functions(x: Array) -> Pieces:
-            aim = time * (1 - _REACH * (1 - x[-1]))
+            aim = longest * (1 - _REACH * (1 - x[-1]))
             inner = self._functions(replace(self.problem, aim=aim))(x[:-1])
-            slope = _REACH * time * self._slope_by_time(x[:-1], aim, inner.values)
+            slope = _REACH * longest * self._slope_by_time(x[:-1], aim, inner.values)
             differentiate = inner.differentiate
             assert differentiate is not None
             whole = _timed(inner, x[-1], slope)
@@ -353,7 +359,7 @@ class Search:
             worth=_SLIGHT,
         )
         u, reached = found.x[:-1], self._settling(found.x[:-1])
-        if not (found.violation == 0 and reached <= time):
+        if not (found.violation == 0 and reached <= longest):
             return replace(best, stationarity=np.nan)
         if reached < (1 - _REACH / 2) * time:
             return self._refine(replace(found, x=u), reached)
@@ -361,7 +367,7 @@ class Search:
         own = found.multipliers[len(found.multipliers) - len(limits) :]
         return replace(
             found,
-            x=u,
+            x=u if reached <= time else best.x,
             stationarity=_REACH * found.stationarity,
             multipliers=_REACH * own,
             status="stationary" if found.stationarity <= _STATIONARY else found.status,
@@ -449,13 +455,15 @@ class Search:
         """Keep a point that is the best so far, with its objective in its unit."""
         self.best = progress.x[: len(self.problem.free.numbers)]
         here = self._last
-        value = np.inf
+        value, violation = np.inf, progress.violation
+        if len(progress.x) > len(self.best):  # errors after a time that is tried are no violation
+            violation = max(0.0, *self._excess)
         if here is not None and np.array_equal(here.u, self.best):
             value = self.memory.value(self.problem, here)
         if np.isfinite(value):
             k = int(np.argmax(self._excess)) - 1
             worst = str(self.problem.requirements[k]) if k >= 0 else ""
-            step = Step(self._count, value, progress.violation, worst, self._excess[1:])
+            step = Step(self._count, value, violation, worst, self._excess[1:])
             self.history.append(step)
         if self.tell and self.history:
             self.tell(replace(self.history[-1], evaluations=self._count))
@@ -498,6 +506,7 @@ def _timed(inner: Pieces, share: float, slope: Array) -> Pieces:
     `share` is the variable itself, `slope` (k,) the derivatives of the k pieces by it.
     """
     n, lost = inner.gradients.shape[1], not np.isfinite(inner.objective)
+    slope = np.zeros(len(inner.values)) if lost else slope
     limits = np.zeros((len(inner.constraints), 1))
     return Pieces(
         values=np.array([np.inf if lost else share]),

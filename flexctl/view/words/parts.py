@@ -117,8 +117,8 @@ def run_words(run: Trajectory) -> str:
     sentences = [f"The run lasts {run.t[-1]:.4g} s."]
     if run.tracks:
         sentences.append(
-            f"The tip error is at most {length(run.tip_error.max())} at {len(run.t)} times, at the "
-            f"end {length(run.tip_error[-1])}."
+            f"The tip error is at most {length(run.tip_error.max())} at the {len(run.t)} times "
+            f"kept, at the end {length(run.tip_error[-1])}."
         )
     spent = [
         f"{joint} {seconds:.3g} s"
