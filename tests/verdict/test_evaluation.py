@@ -101,11 +101,13 @@ def test_the_residual_is_what_a_run_with_more_samples_shows(loop, verdict):
     assert verdict.residual.settling_time == pytest.approx(late, abs=3e-4)
 
 
-def test_effort_is_what_the_run_shows(run, verdict):
+def test_effort_is_what_a_run_with_more_samples_shows(loop, verdict):
+    # the torque jumps where the second loop takes over: trapezoids there must be narrow
+    run = simulate(loop, times=np.linspace(0, 2, 16_001), tolerance=Tolerance.of(1e-10))
     tau, rate, t = run.tau[0], run.v[0], run.t
     assert verdict.effort.peak[0] == pytest.approx(np.abs(tau).max(), rel=1e-6)
     rms = np.sqrt(np.trapezoid(tau**2, t) / t[-1])
-    assert verdict.effort.rms[0] == pytest.approx(rms, rel=1e-3)
+    assert verdict.effort.rms[0] == pytest.approx(rms, rel=3e-4)
     work = np.trapezoid(np.abs(tau * rate), t)
     assert verdict.effort.energy == pytest.approx(work, rel=1e-3)
 
