@@ -186,8 +186,11 @@ def test_no_front_where_limits_cannot_be_kept():
         ({"against": "2*effort.energy"}, "against: expected one metric"),
         ({"against": ["effort.energy"]}, "against: expected the name of a metric"),
         ({"against": FAST}, "against: expected another metric than minimise"),
-        ({"against": "margins.disk=0.2"}, "against: margins.disk: expected LOW:HIGH, two numbers"),
-        ({"against": "margins.disk="}, "against: margins.disk: expected LOW:HIGH, two numbers"),
+        (
+            {"against": "margins.disk=0.2"},
+            "against: margins.disk: expected LOW:HIGH, LOW below HIGH",
+        ),
+        ({"against": "margins.disk="}, "against: margins.disk: expected LOW:HIGH, LOW below HIGH"),
         ({"against": "margins.disk=0.4:0.2"}, "against: margins.disk: expected LOW:HIGH"),
         ({"against": "margins.disk=0.4:inf"}, "against: margins.disk: expected LOW:HIGH"),
         ({"against": "margins.disc=0.2:0.4"}, "against: expected the name of a metric"),

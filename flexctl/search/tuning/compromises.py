@@ -222,7 +222,8 @@ def _read_ends(name: str, sign: float, text: str) -> tuple[float, float]:
     except ValueError:
         values = []
     if len(values) != 2 or not np.isfinite(values).all() or not values[0] < values[1]:
-        raise InputError(f"against: {name}: expected LOW:HIGH, two numbers, got {text!r}")
+        expected = "LOW:HIGH, LOW below HIGH"
+        raise InputError(f"against: {name}: expected {expected}, got {text!r}")
     near, far = sorted(sign * value for value in values)
     return near, far
 
