@@ -44,6 +44,8 @@ def evaluation(name, k=1.0, **changes):
         path_abscissa=np.array([-3.31, -1.83, -2.57]) * k,
         orders=(1, 2, 4, 6, 8),
         abscissae=tuple(-x * k for x in (2.37, 2.19, 2.13, 2.11, 2.09)),
+        path_abscissae=(np.nan, np.nan, -1.97 * k, -1.95 * k, -1.93 * k),
+        path_times=(np.nan, np.nan, 0.537, 0.537, 0.537),
         settles_at_order=4,
     )
     margins = StabilityMargins(

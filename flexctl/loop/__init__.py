@@ -40,6 +40,7 @@ from flexctl.loop.final_equilibrium import (
 from flexctl.loop.linear import (
     N_PATH,
     LinearPoses,
+    linear_path,
     linear_poses,
     linearise,
     linearise_at,
@@ -97,6 +98,7 @@ __all__ = [
     "in_words",
     "judge_poles",
     "law_jacobians",
+    "linear_path",
     "linear_poses",
     "linearise",
     "linearise_at",

@@ -220,8 +220,14 @@ def linear_poses(loop: ClosedLoop) -> LinearPoses:
     return LinearPoses(
         final=linearise_at(loop, find_loop_equilibrium(loop, reference.final, weight), weight),
         times=times,
-        path=tuple(_linear_or_none(loop, pose) for pose in reference.sample(times)[0].T),
+        path=linear_path(loop, times),
     )
+
+
+def linear_path(loop: ClosedLoop, times: Array) -> tuple[LinearLoop | None, ...]:
+    """Linearise a loop at poses of its motion, at times (k,) [s]; None without an equilibrium."""
+    poses = loop.controller.reference.sample(times)[0].T
+    return tuple(_linear_or_none(loop, pose) for pose in poses)
 
 
 def _linear_or_none(loop: ClosedLoop, joints: Array) -> LinearLoop | None:

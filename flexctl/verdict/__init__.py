@@ -61,7 +61,7 @@ from flexctl.verdict.reasons import (
 from flexctl.verdict.sampling_rate import LEAST_RATE, map_at_period, why_no_sampling_rate
 from flexctl.verdict.sensitivity_peaks import SensitivityPeaks
 from flexctl.verdict.smooth_margins import IN_PIECES, margin_pieces
-from flexctl.verdict.stability import Stability
+from flexctl.verdict.stability import Stability, judge_stability
 from flexctl.verdict.stationary_noise import (
     NoiseInputs,
     NoiseLevels,
@@ -109,6 +109,7 @@ __all__ = [
     "judge_friction",
     "judge_positions",
     "judge_residual",
+    "judge_stability",
     "linear_metrics",
     "linear_poses_metrics",
     "linear_poses_verdict",

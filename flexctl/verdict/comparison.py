@@ -287,10 +287,15 @@ def _close(
 def _judge_all(
     loops: Sequence[ClosedLoop | Evaluation], ladder: Sequence[Plant]
 ) -> list[Evaluation]:
-    """Judge loops on all cores, those of the largest laws first, as they take longest."""
+    """Judge loops on all cores, those of the largest laws first, as they take longest.
+
+    Every other one goes down the truth orders: two processes that have to derive these plants meet
+    in the middle, and each finds what the other has derived.
+    """
     sizes = [one.controller.n_state if isinstance(one, ClosedLoop) else 0 for one in loops]
     order = sorted(range(len(loops)), key=lambda k: -sizes[k])
-    judged = in_parallel([partial(_judge, loops[k], ladder) for k in order])
+    ways = ladder, ladder[::-1]
+    judged = in_parallel([partial(_judge, loops[k], ways[i % 2]) for i, k in enumerate(order)])
     return [one for _, one in sorted(zip(order, judged, strict=True), key=lambda pair: pair[0])]
 
 

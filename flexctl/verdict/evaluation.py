@@ -20,6 +20,7 @@ from flexctl.loop import (
     FinalEquilibrium,
     LinearLoop,
     LinearPoses,
+    close_around,
     describe_equilibrium,
     linear_poses,
     other_equilibrium,
@@ -230,7 +231,8 @@ def _evaluate(
         return assessment.evaluation(rest=equilibrium, failed=unheld)
     stability = None
     if poses and not (equilibrium and equilibrium.falls):  # where it falls to is not judged
-        ladder = assessment.get("spillover", lambda: judge_stability(loop, poses, others))
+        closed = [close_around(loop.controller, plant) for plant in others]
+        ladder = assessment.get("spillover", lambda: judge_stability(loop, poses, closed))
         stability = ladder or (judge_stability(loop, poses, ()) if others else None)
     try:
         trajectory = run(loop)

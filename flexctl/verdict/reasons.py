@@ -30,9 +30,10 @@ class Reason:
     """One reservation: its code, with numbers and names as facts (SI units, dB, deg).
 
     Codes: ``open-loop``, ``unstable``, ``marginal``, ``undamped``, ``no-rest-at-poses``,
-    ``unstable-at-pose``, ``spillover``, ``no-rest-on-finer-truth``, ``thin-margins``,
-    ``thin-sensor-margins``, ``delay-is-upper-bound``, ``stiffness``, ``friction-vibrates``,
-    ``friction-stuck``, ``friction-slides``, ``hunts``, ``sticks``, ``not-computed``.
+    ``unstable-at-pose``, ``spillover``, ``spillover-at-pose``, ``no-rest-on-finer-truth``,
+    ``thin-margins``, ``thin-sensor-margins``, ``delay-is-upper-bound``, ``stiffness``,
+    ``friction-vibrates``, ``friction-stuck``, ``friction-slides``, ``hunts``, ``sticks``,
+    ``not-computed``.
     """
 
     code: str
@@ -64,8 +65,12 @@ def not_computed(e: Evaluation) -> tuple[Reason, ...]:
 
 
 def unstable_orders(e: Evaluation) -> list[int]:
-    """Finer orders of the truth plant on which a design is unstable or has no equilibrium."""
-    return [order for order, rate in _finer(e) if not rate <= 0]  # NaN: it has none
+    """Finer orders of the truth plant on which a design is unstable or has no equilibrium.
+
+    Poses of its motion count where they are less stable than on the truth that it is judged on.
+    """
+    along = _along_motion(e)
+    return [order for order, rate in _finer(e) if order in along or not rate <= 0]  # NaN: no rest
 
 
 def _stability(e: Evaluation) -> list[Reason]:
@@ -104,16 +109,27 @@ def _finer(e: Evaluation) -> list[tuple[int, float]]:
 
 
 def _finer_truths(e: Evaluation) -> list[Reason]:
-    own = e.stability is not None and e.stability.design_abscissa >= 0  # unstable by itself
+    s, kind = e.stability, e.truth.kind
+    own = s is not None and s.design_abscissa >= 0  # unstable by itself
+    unstable = [] if own else [order for order, rate in _finer(e) if rate > 0]
+    along = [] if own or s is None else [one for one in s.spilling if one[0] not in unstable]
+    rate, t = max(((rate, t) for _, t, rate in along), default=(0.0, 0.0))
+    no_rest = [order for order, rate in _finer(e) if np.isnan(rate)]
     orders = {
-        "spillover": [order for order, rate in _finer(e) if rate > 0 and not own],
-        "no-rest-on-finer-truth": [order for order, rate in _finer(e) if np.isnan(rate)],
+        "spillover": (unstable, {}),
+        "spillover-at-pose": ([order for order, _, _ in along], {"t": t, "rate": rate}),
+        "no-rest-on-finer-truth": (no_rest, {}),
     }
     return [
-        Reason(code=code, facts={"orders": lost, "kind": e.truth.kind})
-        for code, lost in orders.items()
+        Reason(code=code, facts={"orders": lost, "kind": kind, **more})
+        for code, (lost, more) in orders.items()
         if lost
     ]
+
+
+def _along_motion(e: Evaluation) -> list[int]:
+    """Finer orders of the truth on which poses of the motion are unstable by spillover."""
+    return [order for order, _, _ in e.stability.spilling] if e.stability else []
 
 
 def thin_delay(sample_time: float | None) -> float:

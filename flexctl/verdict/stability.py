@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.control import Controller
 from flexctl.errors import NoEquilibriumError
 from flexctl.loop import (
     ClosedLoop,
+    LinearLoop,
     LinearPoses,
     close_around,
     damping_ratios,
     judge_poles,
+    linear_path,
     linearise_loop,
     spectral_abscissa,
 )
-from flexctl.plant import Plant
 from flexctl.records import Summary
 
+POSE_STRIDE = 4
+"""Between poses of the motion on finer truths: what spills over does so on much of a motion."""
+_MUCH_FASTER = 2  # than on the truth: growth along a motion that is worth a word
 _SETTLED = 0.01  # relative change of the spectral abscissa that counts as none
 
 
@@ -41,6 +45,10 @@ class Stability(Summary):
     orders, abscissae
         Spectral abscissa at the final pose over truth orders [1/s]; NaN where the loop has no
         equilibrium at its reference on that truth.
+    path_abscissae, path_times
+        Largest spectral abscissa along the motion over truth orders [1/s], at every fourth pose of
+        `path_t` on orders finer than the truth, and its time [s]; NaN on coarser orders, and where
+        no pose has an equilibrium.
     settles_at_order
         First of `orders` from which on the verdict is constant and the abscissa changes by less
         than 1 %.
@@ -57,6 +65,8 @@ class Stability(Summary):
     path_abscissa: Array
     orders: tuple[int, ...]
     abscissae: tuple[float, ...]
+    path_abscissae: tuple[float, ...]
+    path_times: tuple[float, ...]
     settles_at_order: int | None
     design_abscissa: float = np.nan
     same_arm: bool = True
@@ -77,50 +87,96 @@ class Stability(Summary):
         return spectral_abscissa(self.poles)
 
     @property
+    def spilling(self) -> list[tuple[int, float, float]]:
+        """Orders with poses that are unstable, and much more so than here: order, time, rate."""
+        least = _MUCH_FASTER * np.nanmax(self.path_abscissa, initial=0.0)
+        worst = zip(self.orders, self.path_times, self.path_abscissae, strict=True)
+        return [(order, t, rate) for order, t, rate in worst if rate > least]
+
+    @property
     def min_damping_ratio(self) -> float:
         """Smallest damping ratio of the poles [-]."""
         return float(damping_ratios(self.poles).min())
 
 
-def judge_stability(loop: ClosedLoop, poses: LinearPoses, others: Sequence[Plant]) -> Stability:
-    """Judge the linear loops of `linear_poses`, and those on the other truth plants."""
-    final, rates = poses.final, [p and spectral_abscissa(p.poles) for p in poses.path]
-    steps = [_at_order(loop.controller, plant) for plant in others]
-    own = (loop.truth.basis.order, spectral_abscissa(final.poles), judge_poles(final.poles))
-    ladder = sorted([*steps, own], key=lambda step: step[0])
-    design = replace(loop.controller.plant, interpreted=True)
+def judge_stability(
+    loop: ClosedLoop, poses: LinearPoses, others: Sequence[ClosedLoop]
+) -> Stability:
+    """Judge the linear loops of `linear_poses`, and loops of its controller on other truths."""
+    final, order, controller = poses.final, loop.truth.basis.order, loop.controller
+    path = _rates(poses.path)
+    at_rest = spectral_abscissa(final.poles), judge_poles(final.poles)
+    own = _Step(order, *at_rest, *_worst(path, poses.times))
+    finer = poses.times[::POSE_STRIDE]
+    steps = [
+        _on_truth(other, finer if other.truth.basis.order > order else finer[:0])
+        for other in others
+    ]
+    ladder = sorted([*steps, own], key=lambda step: step.order)
+    design = replace(controller.plant, interpreted=True)
+    by_design = _at_rest(close_around(controller, design))[0] if own.stable is False else np.nan
     return Stability(
         poles=final.poles,
-        stable=own[2],
-        design_abscissa=_at_order(loop.controller, design)[1] if own[2] is False else np.nan,
+        stable=own.stable,
+        design_abscissa=by_design,
         same_arm=loop.truth.arm == design.arm,
         path_t=poses.times,
-        path_abscissa=np.array([np.nan if rate is None else rate for rate in rates]),
-        orders=tuple(step[0] for step in ladder),
-        abscissae=tuple(step[1] for step in ladder),
+        path_abscissa=path,
+        orders=tuple(step.order for step in ladder),
+        abscissae=tuple(step.abscissa for step in ladder),
+        path_abscissae=tuple(step.worst for step in ladder),
+        path_times=tuple(step.worst_time for step in ladder),
         settles_at_order=_settles(ladder),
     )
 
 
-_Step = tuple[int, float, bool | str]  # order, spectral abscissa, whether it is stable there
+class _Step(NamedTuple):
+    """A loop on one order of the truth: at rest at the end, and at the worst pose of its motion."""
+
+    order: int
+    abscissa: float
+    stable: bool | str
+    worst: float = np.nan
+    worst_time: float = np.nan
 
 
-def _at_order(controller: Controller, plant: Plant) -> _Step:
-    loop, order = close_around(controller, plant), plant.basis.order
+def _on_truth(loop: ClosedLoop, times: Array) -> _Step:
+    """Judge a loop at rest, and at times (k,) [s] of its motion."""
+    path = linear_path(loop, times) if len(times) else ()
+    worst = _worst(_rates(path), times)
+    return _Step(loop.truth.basis.order, *_at_rest(loop), *worst)
+
+
+def _worst(rates: Array, times: Array) -> tuple[float, float]:
+    """Largest of rates (k,) [1/s], and its time [s]; NaN where none is known."""
+    if np.isnan(rates).all():
+        return np.nan, np.nan
+    k = int(np.nanargmax(rates))
+    return float(rates[k]), float(times[k])
+
+
+def _at_rest(loop: ClosedLoop) -> tuple[float, bool | str]:
+    controller = loop.controller
+    final, weight = controller.reference.final, controller.final_second_loop_weight
     try:
-        final, weight = controller.reference.final, controller.final_second_loop_weight
         linear = linearise_loop(loop, final, weight)
     except NoEquilibriumError:
-        return order, np.nan, "no equilibrium"
-    return order, spectral_abscissa(linear.poles), judge_poles(linear.poles)
+        return np.nan, "no equilibrium"
+    return spectral_abscissa(linear.poles), judge_poles(linear.poles)
+
+
+def _rates(path: Sequence[LinearLoop | None]) -> Array:
+    """Spectral abscissae [1/s] of loops; NaN where there is none."""
+    return np.array([np.nan if one is None else spectral_abscissa(one.poles) for one in path])
 
 
 def _settles(ladder: Sequence[_Step]) -> int | None:
     """First order from which on nothing changes; None if the last two orders differ."""
     last = ladder[-1]
     settled = None
-    for order, abscissa, stable in reversed(ladder[:-1]):
-        if stable != last[2] or abs(abscissa - last[1]) > _SETTLED * abs(last[1]):
+    for step in reversed(ladder[:-1]):
+        change = abs(step.abscissa - last.abscissa)
+        if step.stable != last.stable or change > _SETTLED * abs(last.abscissa):
             break
-        settled = order
+        settled = step.order
     return settled

@@ -225,7 +225,7 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
                 missing="no equilibrium on one",
                 of="stability",
             ),
-            "the same at the final pose, the largest over truth orders up to 8 at least",
+            "the same at the final pose, the largest over truth orders up to 9 at least",
         ),
         "smallest damping ratio": (
             _Merit(_at("stability.min_damping_ratio"), "%", max),

@@ -138,9 +138,11 @@ def test_spillover_is_listed_by_ascending_order(verdict):
     [([-1.0, -2.0, -2.001, -2.0], 2), ([-1.0, -2.0, -3.0, -4.0], None), ([-2.0] * 4, 1)],
 )
 def test_an_order_is_settled_when_nothing_changes_after_it(abscissae, settled):
-    from flexctl.verdict.stability import _settles
+    from flexctl.verdict.stability import _settles, _Step
 
-    ladder = [(order, value, True) for order, value in zip((1, 2, 4, 6), abscissae, strict=True)]
+    ladder = [
+        _Step(order, value, True) for order, value in zip((1, 2, 4, 6), abscissae, strict=True)
+    ]
     assert _settles(ladder) == settled
 
 

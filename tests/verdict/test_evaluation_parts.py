@@ -213,6 +213,7 @@ def judged(monkeypatch):
             "describe_equilibrium": RESTED,
             "why_not_held": "",
             "why_it_leaves": "",
+            "close_around": lambda _controller, plant: plant,
             "judge_stability": SimpleNamespace(stable=stable, **vars(frozen(-1.0))),
             "simulate": SimpleNamespace(saturated=np.array(saturated), end=None),
             "find_no_rest": no_rest,

@@ -112,17 +112,17 @@ class Memory:
         """Return the `merit` of a place u (n,)."""
         return self._number("merit", problem, u, lambda: merit(problem, u))
 
-    def spillover(self, problem: Problem, u: Array) -> dict[int, float]:
+    def spillover(self, problem: Problem, u: Array) -> dict[Case, float]:
         """Return `Problem.spillover` of a place u (n,)."""
         if self.path is None:
             return problem.spillover(u)
 
         def make() -> dict[str, Any]:
-            return {str(order): x for order, x in problem.spillover(u).items()}
+            found = problem.spillover(u).items()
+            return {"finer": [[case.order, case.time, x] for case, x in found]}
 
-        return {
-            int(order): x for order, x in self._known(_facts("finer", problem, u), make).items()
-        }
+        known = self._known(_facts("spillover", problem, u), make)["finer"]
+        return {Case(order=order, time=time): x for order, time, x in known}
 
     def verified(
         self, problem: Problem, u: Array, arms: Sequence[Mapping[str, float]]

@@ -76,6 +76,7 @@ class Point:
     slopes: bool = False
     _loops: dict[tuple[int, float], ClosedLoop] = field(default_factory=dict)
     _free: dict[int, ClosedLoop] = field(default_factory=dict)
+    _finer: dict[int, ClosedLoop] = field(default_factory=dict)
     _linear: dict[Case, LinearLoop] = field(default_factory=dict)
     _runs: dict[int, Trajectory] = field(default_factory=dict)
     _demanded: dict[int, Trajectory] = field(default_factory=dict)
@@ -99,6 +100,13 @@ class Point:
             else:
                 self._loops[key] = self.problem.loop(arm, self.u)
         return self._loops[key]
+
+    def on_finer(self, order: int) -> ClosedLoop:
+        """Return the loop of the nominal arm on a finer truth."""
+        if order not in self._finer:
+            base = arm_loops(self.problem.study).on_finer(order)
+            self._finer[order] = loop_at(base, self.problem.free.values(self.u))
+        return self._finer[order]
 
     def _of_any_stiffness(self, arm: int) -> ClosedLoop:
         """Return the loop of an arm with free errors of the stiffness, zero at first."""
@@ -149,11 +157,8 @@ class Point:
     def linear(self, case: Case) -> LinearLoop:
         """Linear loop of a case, without factors of the torques."""
         if case not in self._linear:
-            if case.order:
-                base = arm_loops(self.problem.study).on_finer(case.order)
-                loop = loop_at(base, self.problem.free.values(self.u))
-            else:
-                loop = self.loop(case.arm, case.error)
+            order = case.order
+            loop = self.on_finer(order) if order else self.loop(case.arm, case.error)
             beside = self._beside.linear(case) if self._beside else None
             self._linear[case] = linear_loop(loop, case.time, beside)
         return self._linear[case]

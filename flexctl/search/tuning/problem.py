@@ -8,12 +8,13 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, DesignError
-from flexctl.loop import spectral_abscissa
+from flexctl.loop import linear_poses
 from flexctl.search.nonsmooth import Pieces
 from flexctl.search.tuning.goals import Goals
 from flexctl.search.tuning.loops_of_arms import LostError, arm_loops
 from flexctl.search.tuning.point import Point
 from flexctl.search.tuning.spectra import Case
+from flexctl.verdict import judge_stability
 
 _SLIGHT = 1e-8  # of what is hardly unstable
 
@@ -37,21 +38,30 @@ class Problem(Goals):
         """Return objective and limits at u (n,); an infinite objective where there is no run."""
         return self.judged(self.point(u, slopes=slopes))[0]
 
-    def spillover(self, u: Array) -> dict[int, float]:
-        """Return by order of a finer truth, on which the loop at u is unstable, by how much.
+    def spillover(self, u: Array) -> dict[Case, float]:
+        """Return where on finer truths the loop at u is unstable, and by how much.
 
-        As `spectral[0]` measures it; 1 where there is no equilibrium.
+        As a verdict finds it: on each order at rest at the end, and at the worst pose of the
+        motion. Measured as in `spectral[0]`; 1 where there is no equilibrium, or no loop.
         """
-        here, found = self.point(u, slopes=False), dict[int, float]()
-        for order in arm_loops(self.study).finer:
-            try:
-                poles = here.linear(Case(order=order)).poles
-            except (LostError, ComputationError, DesignError):
-                found[order] = 1.0
-                continue
-            if spectral_abscissa(poles) > 0:
-                found[order] = max(float(self.spectral[0].measure(poles).max()), _SLIGHT)
-        return found
+        here, loops = self.point(u, slopes=False), arm_loops(self.study)
+        try:
+            loop = here.loop(0)
+            finer = [here.on_finer(order) for order in loops.finer]
+            judged = judge_stability(loop, linear_poses(loop), finer)
+        except (LostError, ComputationError, DesignError):
+            return {Case(order=order): 1.0 for order in loops.finer}
+        at_rest = zip(judged.orders, judged.abscissae, strict=True)
+        lost = [Case(order=k) for k, rate in at_rest if k in loops.finer and not rate <= 0]
+        lost += [Case(order=k, time=t) for k, t, _ in judged.spilling]
+        return {case: self._by_how_much(here, case) for case in lost}
+
+    def _by_how_much(self, here: Point, case: Case) -> float:
+        try:
+            poles = here.linear(case).poles
+        except ComputationError:
+            return 1.0
+        return max(float(self.spectral[0].measure(poles).max()), _SLIGHT)
 
     def value(self, here: Point) -> float:
         """Return the objective in its unit, on the arm where it is worst; infinite without one."""

@@ -57,7 +57,7 @@ class _Judged:
     u: Array
     arms: tuple[Verified, ...]
     share: float = 1.0
-    spillover: Mapping[int, float] = field(default_factory=dict)
+    spillover: Mapping[Case, float] = field(default_factory=dict)
 
     @cached_property
     def counted(self) -> tuple[Verified, ...]:
@@ -306,8 +306,8 @@ class Rounds:
         """
         before = self.problem
         stable, *others = before.spectral
-        finer = (Case(order=order) for order in judged.spillover)
-        stable = replace(stable, cases=tuple(dict.fromkeys((*stable.cases, *finer))))
+        cases = dict.fromkeys((*stable.cases, *judged.spillover))
+        stable = replace(stable, cases=tuple(cases))
         self.problem = replace(before, spectral=(stable, *others))
         lost = [one for one in judged.counted if one.violation > _KEPT]
         lost.sort(key=lambda one: -one.violation)

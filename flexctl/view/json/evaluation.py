@@ -59,6 +59,7 @@ def evaluation_json(e: Evaluation) -> dict[str, Any]:
             "spillover": {
                 "order": e.stability.orders if e.stability else [],
                 "spectral_abscissa": e.stability.abscissae if e.stability else [],
+                "path_spectral_abscissa": e.stability.path_abscissae if e.stability else [],
             },
             "saturated_seconds": e.effort.saturated_seconds if e.effort else None,
             "position_excess": e.positions.excess if e.positions else None,

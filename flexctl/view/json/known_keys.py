@@ -103,7 +103,7 @@ def known_of_evaluation() -> Known:
             ),
             "dampers": ANY,
         },
-        "spillover": _all(LIST, "order spectral_abscissa"),
+        "spillover": _all(LIST, "order spectral_abscissa path_spectral_abscissa"),
         "cost": _all(VALUE, "law_mul law_add law_other"),
     }
 

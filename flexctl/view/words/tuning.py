@@ -26,7 +26,12 @@ _UNFINISHED = {
     "limit": "The search used up its evaluations before it reached a minimum; more (--evaluations)",
     "stalled": "The search stalled before it reached a minimum; more starts (--starts)",
 }  # by status of a search
-_OWN_SENTENCE = ("unstable-at-pose", "no-rest-at-poses", "spillover")  # codes of reasons
+_OWN_SENTENCE = (  # codes of reasons
+    "unstable-at-pose",
+    "no-rest-at-poses",
+    "spillover",
+    "spillover-at-pose",
+)
 _WORTH_KNOWING = (
     _SETTLING,
     "residual.tip_error_max",

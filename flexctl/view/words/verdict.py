@@ -29,7 +29,14 @@ _BEYOND = 1e-5  # rad or m beyond a position limit: less is not told
 _RINGS = 0.05  # damping ratio below which a vibration lasts for several periods
 _UNDAMPED = 1e-10  # damping ratio that is round-off
 _NOTHING = 1e-6  # of the stiffness: the tolerance of a loop with an undamped mode
-_GRAVE = ("unstable-at-pose", "spillover", "friction-stuck", "friction-slides", "hunts")
+_GRAVE = (
+    "unstable-at-pose",
+    "spillover",
+    "spillover-at-pose",
+    "friction-stuck",
+    "friction-slides",
+    "hunts",
+)
 _METRICS = {  # others are called as they are
     "spillover": "stability on other truth orders",
     "margins": "gain, phase, delay and disk margins",
@@ -435,6 +442,10 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
         f"disturbance grows at {facts['rate']:.3g} 1/s"
     ),
     "spillover": lambda facts: f"spillover: unstable on {_orders(facts)}",
+    "spillover-at-pose": lambda facts: (
+        f"spillover: held still at a pose of the motion (t = {facts['t']:.3g} s) it is unstable on "
+        f"{_orders(facts)}, a disturbance grows at {facts['rate']:.3g} 1/s"
+    ),
     "no-rest-on-finer-truth": lambda facts: f"no equilibrium at its reference on {_orders(facts)}",
     "thin-margins": _thin_margins,
     "thin-sensor-margins": _thin_sensor_margins,
