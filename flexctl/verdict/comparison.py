@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -51,6 +50,8 @@ class Comparison(Summary):
         Names of the designs that neither failed nor are unstable, best first.
     motions
         Names of designs by motion; designs of different motions are not comparable.
+    run_lengths
+        Length of runs [s] and names of the designs whose run lasts so long, the shortest first.
 
     Examples
     --------
@@ -67,6 +68,7 @@ class Comparison(Summary):
     evaluations: tuple[Evaluation, ...]
     ranking: tuple[str, ...]
     motions: tuple[tuple[str, ...], ...] = ()
+    run_lengths: tuple[tuple[float, tuple[str, ...]], ...] = ()
 
     def _facts(self) -> dict[str, Any]:
         names = (evaluation.name for evaluation in self.evaluations)
@@ -171,6 +173,8 @@ def compare(
     loops = [_close(arm, one, design_basis, truth) for one in judged]  # compiled once for all
     evaluations = _judge_all(loops, ladder)
     ranked = sorted((e for e in evaluations if e.ranks), key=lambda e: e.rank_key)
+    pairs = zip(entries, loops, strict=True)
+    motions = [_motion(one, getattr(loop, "controller", None)) for one, loop in pairs]
     return Comparison(
         model=arm.name,
         true_arm=setup.true_arm,
@@ -178,7 +182,8 @@ def compare(
         backend=truth.backend,
         evaluations=tuple(evaluations),
         ranking=tuple(e.name for e in ranked),
-        motions=by_motion(entries, [getattr(one, "controller", None) for one in loops]),
+        motions=by_motion(entries, motions),
+        run_lengths=_by_run_length(entries, motions),
     )
 
 
@@ -306,25 +311,34 @@ def _judge(loop: ClosedLoop | Evaluation, ladder: Sequence[Plant]) -> Evaluation
     return replace(evaluate(loop, others=ladder), gains=gains_used(loop.controller))
 
 
-def by_motion(
-    designs: Sequence[Design], controllers: Sequence[Controller | None] = ()
-) -> tuple[tuple[str, ...], ...]:
-    """Names of designs grouped by motion: same ends and same path between them.
+def _motion(design: Design, controller: Controller | None) -> ReferenceMotion:
+    """Motion of a design; that of its controller is shaped as the design asks for."""
+    return controller.reference if controller else make_reference(design)
 
-    Runs of different length are separate groups: slow effects show in the longer one only. The
-    motion of a controller is shaped as its design asks for.
-    """
-    motions: list[tuple[ReferenceMotion, float, list[str]]] = []
-    for design, own in itertools.zip_longest(designs, controllers):
-        motion = own.reference if own else make_reference(design)
-        length = design.loop.duration or motion.duration + 0.5
-        known = (names for one, T, names in motions if length == T and _same_motion(one, motion))
-        names = next(known, None)
+
+def by_motion(
+    designs: Sequence[Design], motions: Sequence[ReferenceMotion]
+) -> tuple[tuple[str, ...], ...]:
+    """Names of designs grouped by motion: same ends and same path between them."""
+    groups: list[tuple[ReferenceMotion, list[str]]] = []
+    for design, motion in zip(designs, motions, strict=True):
+        names = next((names for one, names in groups if _same_motion(one, motion)), None)
         if names is None:
-            motions.append((motion, length, [design.name]))
+            groups.append((motion, [design.name]))
         else:
             names.append(design.name)
-    return tuple(tuple(names) for _, _, names in motions)
+    return tuple(tuple(names) for _, names in groups)
+
+
+def _by_run_length(
+    designs: Sequence[Design], motions: Sequence[ReferenceMotion]
+) -> tuple[tuple[float, tuple[str, ...]], ...]:
+    """Return lengths of runs [s] with the names of designs, the shortest first."""
+    groups = dict[float, list[str]]()
+    for design, motion in zip(designs, motions, strict=True):
+        length = design.loop.duration or motion.duration + 0.5
+        groups.setdefault(length, []).append(design.name)
+    return tuple((length, tuple(names)) for length, names in sorted(groups.items()))
 
 
 def _same_motion(one: ReferenceMotion, other: ReferenceMotion) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flexctl.control import design_controller
+from flexctl.control import design_controller, make_reference
 from flexctl.loop.closed_loop import close_loop
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
@@ -25,27 +25,30 @@ VARIANTS = {
     "another start": {"reference": {"from": [0.1]}},
     "another way": {"reference": {"kind": "quintic"}},
     "slower": {"reference": {"duration": [1.1]}},
-    "a longer run": {"loop": {"duration": 4.5}},
 }
+
+
+def motions_of(*designs):
+    return by_motion(designs, [make_reference(design) for design in designs])
 
 
 @pytest.mark.parametrize("change", VARIANTS)
 def test_motions_that_differ_are_told_apart(change):
     other = variant("other", **VARIANTS[change])
 
-    assert by_motion([DESIGN, other]) == (("hub-pd",), ("other",))
+    assert motions_of(DESIGN, other) == (("hub-pd",), ("other",))
 
 
 def test_the_same_motion_under_other_gains_is_the_same():
     other = variant("other", gains={"Gp": [30.0], "Gv": [7.0]})
 
-    assert by_motion([DESIGN, other]) == (("hub-pd", "other"),)
+    assert motions_of(DESIGN, other) == (("hub-pd", "other"),)
 
 
 def test_round_off_makes_no_other_motion():
     again = variant("again", reference={"duration": [1.0 + 1e-12]})
 
-    assert by_motion([DESIGN, again]) == (("hub-pd", "again"),)
+    assert motions_of(DESIGN, again) == (("hub-pd", "again"),)
 
 
 def test_a_comparison_says_it_in_its_verdict_and_in_its_numbers():
@@ -54,10 +57,21 @@ def test_a_comparison_says_it_in_its_verdict_and_in_its_numbers():
     found = compare(ARM, [DESIGN, other], truth_basis=basis, design_basis=basis, baseline=False)
 
     assert to_json(found)["motions"] == [["hub-pd"], ["other"]]
-    assert "follow 2 different motions, or runs of different length (hub-pd; other)" in explain(
-        found
-    )
+    assert "follow 2 different motions (hub-pd; other)" in explain(found)
     assert "does the ranking" in explain(found)
+    assert "longer ones" not in explain(found)
+
+
+def test_a_comparison_tells_runs_of_different_length():
+    longer = variant("longer", loop={"duration": 4.5})
+    basis = BasisChoice(order=1)
+    found = compare(ARM, [longer, DESIGN], truth_basis=basis, design_basis=basis, baseline=False)
+
+    assert found.motions == (("longer", "hub-pd"),)
+    assert found.run_lengths == ((4.0, ("hub-pd",)), (4.5, ("longer",)))
+    assert to_json(found)["run_lengths"][1] == {"seconds": 4.5, "designs": ["longer"]}
+    assert "The runs last 4 s (hub-pd) and 4.5 s (longer): slow errors" in explain(found)
+    assert "motions" not in explain(found)
 
 
 def test_a_comparison_of_one_motion_says_nothing_of_it():
@@ -117,6 +131,7 @@ def test_the_baseline_follows_the_shaped_motion_of_a_design():
 @pytest.mark.parametrize("shaper", [{"kind": "ZV"}, {"kind": "EI", "frequency": 12.0}])
 def test_a_shaped_motion_is_another_one(shaper):
     shaped = variant("shaped", {"shaper": shaper})
-    controllers = [design_controller(ARM, design, interpreted=True) for design in (DESIGN, shaped)]
+    designs = DESIGN, shaped
+    motions = [design_controller(ARM, one, interpreted=True).reference for one in designs]
 
-    assert by_motion([DESIGN, shaped], controllers) == (("hub-pd",), ("shaped",))
+    assert by_motion(designs, motions) == (("hub-pd",), ("shaped",))

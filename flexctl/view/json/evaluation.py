@@ -36,6 +36,9 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         "winner": comparison.winner,
         "verdict": verdict(comparison),
         "motions": [list(names) for names in comparison.motions],
+        "run_lengths": [
+            {"seconds": length, "designs": list(names)} for length, names in comparison.run_lengths
+        ],
     }
 
 

@@ -17,7 +17,7 @@ def known_of_comparison(designs: int) -> Known:
     one = known_of_evaluation()
     return {
         **_all(VALUE, "model winner verdict"),
-        **_all(LIST, "ranking motions"),
+        **_all(LIST, "ranking motions run_lengths"),
         **_all(ANY, "truth scatter warnings provenance"),
         "evaluations": {str(k): one for k in range(designs)},
     }

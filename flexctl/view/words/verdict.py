@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,7 @@ def verdict(comparison: Comparison) -> str:
         sentences += _grave(e)
     for e in comparison.evaluations:
         sentences += _unranked(e, ranked)
-    return " ".join(sentences) + _of_motions(comparison.motions)
+    return " ".join([*sentences, *_not_alike(comparison)])
 
 
 def evaluation_words(e: Evaluation) -> str:
@@ -322,16 +322,17 @@ def _takes_off(second: Evaluation, best: Evaluation) -> str:
     return ", whose integral action removes the offset that friction holds"
 
 
-def _of_motions(motions: Sequence[Sequence[str]]) -> str:
-    """Warn where designs do not follow the same motion; empty where they do."""
-    if len(motions) < 2:
-        return ""
-    groups = "; ".join(", ".join(names) for names in motions)
-    return (
-        f" Warning: the designs follow {len(motions)} different motions, or runs of different "
-        f"length ({groups}): errors, settling times and torques do not compare across these, nor "
-        "does the ranking."
-    )
+def _not_alike(comparison: Comparison) -> Iterator[str]:
+    """Warn where designs do not follow the same motion, or their runs do not last as long."""
+    if len(comparison.motions) > 1:
+        groups = "; ".join(", ".join(names) for names in comparison.motions)
+        yield (
+            f"Warning: the designs follow {len(comparison.motions)} different motions ({groups}): "
+            "errors, settling times and torques do not compare across these, nor does the ranking."
+        )
+    if len(comparison.run_lengths) > 1:
+        lengths = [f"{T:.3g} s ({', '.join(names)})" for T, names in comparison.run_lengths]
+        yield (f"The runs last {listed(lengths)}: slow errors show in the longer ones only.")
 
 
 def warnings_of(e: Evaluation) -> list[str]:
