@@ -1,4 +1,4 @@
-"""Which gain set to take: two designs of the RRP arm and joint PD, judged on a finer truth."""
+"""Which gain set to take: three designs of the RRP arm and joint PD, judged on finer truths."""
 
 import flexctl
 
@@ -6,7 +6,7 @@ import flexctl
 def main() -> float:
     """Print the verdict; return the settling time of the best design [s]."""
     arm = flexctl.load_model("theodore-ghosal-rrp")
-    designs = [flexctl.load_design(name) for name in ("rrp-gentle", "rrp-stiff")]
+    designs = [flexctl.load_design(name) for name in ("rrp-composite", "rrp-gentle", "rrp-stiff")]
     comparison = flexctl.compare(arm, designs)
     print(flexctl.explain(comparison))
     best = next(e for e in comparison.evaluations if e.name == comparison.ranking[0])

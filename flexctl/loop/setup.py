@@ -14,8 +14,8 @@ from flexctl.plant import Plant, assemble_plant, nonzero_numbers
 LADDER = (1, 2, 4, 6, 7, 8, 9)
 """Truth orders for the eigenvalues.
 
-Gauges in the middles of n equal cells read the orders that divide n nearly exactly, as the mean
-strain of a cell: 7 and 9 divide few n, and not 48.
+Gauges in the middles of n equal cells read the mean strain of every element exactly where the order
+divides n. Bending of higher modes is then not taken for that of lower ones. 7 and 9 divide few n.
 """
 
 
