@@ -10,7 +10,9 @@ from flexctl.loop.linear import linear_poses, linearise_loop
 from flexctl.model.lookup import list_designs, load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
+from flexctl.plant import assemble_plant
 from flexctl.verdict.comparison import compare
+from flexctl.verdict.reasons import find_reasons, unstable_orders
 from flexctl.verdict.stability import judge_stability
 from tests.arms import make_arm
 
@@ -152,3 +154,37 @@ def test_only_the_same_arm_spills_over(damping, same):
 
     assert judged.stable_by_design
     assert judged.spills_over == same
+
+
+@pytest.mark.usefixtures("no_compiler")
+@pytest.mark.slow
+def test_poses_of_the_motion_are_judged_on_finer_truths_too():
+    arm, design = load_model("planar-two-link"), load_design("two-link-decoupling")
+    controller = design_controller(arm, design, interpreted=True)
+    loop, finer = (
+        close_around(controller, assemble_plant(arm, elements=n, interpreted=True)) for n in (4, 8)
+    )
+    judged = judge_stability(loop, linear_poses(loop), [finer])
+    own = np.max([pose.poles.real.max() for pose in linear_poses(finer).path[::4]])
+
+    assert judged.orders == (4, 8)
+    assert judged.abscissae[1] < 0  # at rest at the end, under the second loop
+    [(order, t, rate)] = judged.spilling
+    assert (order, rate) == (8, pytest.approx(own, rel=1e-6))
+    there = loop.controller.reference.sample(np.array([t]))[0][:, 0]
+    assert linearise_loop(finer, there, 0.0).poles.real.max() == pytest.approx(own, rel=1e-6)
+
+
+@pytest.mark.slow
+def test_what_spills_over_along_the_motion_is_first_but_not_recommended():
+    found = compare("planar-two-link", "two-link-decoupling", baseline=False)
+    [one] = found.evaluations
+    facts = {reason.code: reason.facts for reason in find_reasons(one)}
+    orders = {code: own["orders"] for code, own in facts.items() if "orders" in own}
+
+    assert orders == {"spillover": [9], "spillover-at-pose": [7, 8]}
+    assert unstable_orders(one) == [7, 8, 9]
+    assert found.winner is None
+    said = flexctl.explain(found)
+    assert "First of the ranking, but not recommended" in said
+    assert "it is unstable on a truth of 7 and 8 elements, a disturbance grows at 398 1/s" in said

@@ -112,6 +112,22 @@ def test_finer_truths_on_which_it_is_unstable_are_named_by_their_order():
     assert "elements" not in verdict([on_axis], [on_axis])
 
 
+def test_poses_that_are_unstable_on_finer_truths_are_told_with_the_worst():
+    rates, times = (np.nan, np.nan, -1.97, 3.07, 47.3), (np.nan, np.nan, 0.537, 0.537, 1.079)
+    alpha = changed(evaluation("alpha"), path_abscissae=rates, path_times=times)
+    words = verdict([alpha], [alpha])
+
+    assert "First of the ranking, but not recommended: alpha" in words
+    assert (
+        "(t = 1.08 s) it is unstable on a truth of 6 and 8 elements, a disturbance grows" in words
+    )
+    assert "grows at 47.3 1/s" in words
+    moving = changed(alpha, path_abscissa=np.array([-3.31, 29.0, -2.57]))  # hardly less here
+    assert "spillover" not in verdict([moving], [moving])
+    final = changed(alpha, abscissae=(2.37, 0.17, -2.13, -2.11, 2.09))  # 8 is told of already
+    assert "(t = 0.537 s) it is unstable on a truth of 6 elements" in verdict([final], [final])
+
+
 def test_a_design_that_is_only_marginally_stable_is_said_to_be():
     marginal = changed(evaluation("alpha"), stable="marginal")
 
