@@ -24,7 +24,7 @@ help: ## print these words
 demo: $(READY) ## compare gain sets of the RRP arm, also on a softer, heavier arm; write a report
 	@mkdir -p $(DEMO)
 	$(PY) -m flexctl compare theodore-ghosal-rrp rrp-composite rrp-gentle rrp-stiff --report $(DEMO)/report.html
-	@echo; echo "The same designs, and composite control, on an arm with 40 % softer links and 40 % more payload than they know:"
+	@echo; echo "The same designs on an arm with 40 % softer links and 40 % more payload than they know:"
 	$(PY) -m flexctl compare theodore-ghosal-rrp rrp-composite rrp-gentle rrp-stiff --truth-set "link*.EI=*0.6" --truth-set "payload.mass=+40%"
 	@echo; echo "Open $(DEMO)/report.html in a browser."
 

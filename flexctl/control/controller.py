@@ -232,7 +232,7 @@ class Controller(Summary):
     @property
     def usual_duration(self) -> float:
         """Length of a run [s] if the file says nothing: the reference's and 0.5 s."""
-        return self.reference.duration + 0.5
+        return self.reference.usual_run
 
     @property
     def measured(self) -> tuple[str, ...]:

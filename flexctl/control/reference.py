@@ -70,6 +70,11 @@ class ReferenceMotion:
         if self.steps is not None:
             checks.shape("steps", self.steps, (len(self.start), len(self.breaks) + 1))
 
+    @property
+    def usual_run(self) -> float:
+        """Length of a run [s] where a design says nothing: the motion and 0.5 s."""
+        return self.duration + 0.5
+
     def passed(self, t: float) -> int:
         """Count the breaks up to time t [s] at which a result jumps."""
         return 0 if self.steps is None else sum(at <= t for at in self.breaks)

@@ -173,8 +173,8 @@ def compare(
     loops = [_close(arm, one, design_basis, truth) for one in judged]  # compiled once for all
     evaluations = _judge_all(loops, ladder)
     ranked = sorted((e for e in evaluations if e.ranks), key=lambda e: e.rank_key)
-    pairs = zip(entries, loops, strict=True)
-    motions = [_motion(one, getattr(loop, "controller", None)) for one, loop in pairs]
+    pairs = list(zip(entries, [getattr(loop, "controller", None) for loop in loops], strict=True))
+    motions = [own.reference if own else make_reference(one) for one, own in pairs]
     return Comparison(
         model=arm.name,
         true_arm=setup.true_arm,
@@ -311,11 +311,6 @@ def _judge(loop: ClosedLoop | Evaluation, ladder: Sequence[Plant]) -> Evaluation
     return replace(evaluate(loop, others=ladder), gains=gains_used(loop.controller))
 
 
-def _motion(design: Design, controller: Controller | None) -> ReferenceMotion:
-    """Motion of a design; that of its controller is shaped as the design asks for."""
-    return controller.reference if controller else make_reference(design)
-
-
 def by_motion(
     designs: Sequence[Design], motions: Sequence[ReferenceMotion]
 ) -> tuple[tuple[str, ...], ...]:
@@ -334,11 +329,16 @@ def _by_run_length(
     designs: Sequence[Design], motions: Sequence[ReferenceMotion]
 ) -> tuple[tuple[float, tuple[str, ...]], ...]:
     """Return lengths of runs [s] with the names of designs, the shortest first."""
-    groups = dict[float, list[str]]()
+    groups: list[tuple[float, list[str]]] = []
     for design, motion in zip(designs, motions, strict=True):
-        length = design.loop.duration or motion.duration + 0.5
-        groups.setdefault(length, []).append(design.name)
-    return tuple((length, tuple(names)) for length, names in sorted(groups.items()))
+        length = design.loop.duration or motion.usual_run
+        known = (names for one, names in groups if np.isclose(one, length, rtol=1e-9))
+        names = next(known, None)
+        if names is None:
+            groups.append((length, [design.name]))
+        else:
+            names.append(design.name)
+    return tuple((length, tuple(names)) for length, names in sorted(groups))
 
 
 def _same_motion(one: ReferenceMotion, other: ReferenceMotion) -> bool:

@@ -183,7 +183,7 @@ def evaluate(
         Other numbers of arm and design, by key, with which it is judged: see `ClosedLoop.at`.
         Nothing is derived or compiled anew for them.
     others
-        Further truth plants of the same arm, ascending in order, for the eigenvalues only.
+        Further truth plants of the same arm, for the eigenvalues only.
 
     Returns
     -------
@@ -231,8 +231,12 @@ def _evaluate(
         return assessment.evaluation(rest=equilibrium, failed=unheld)
     stability = None
     if poses and not (equilibrium and equilibrium.falls):  # where it falls to is not judged
-        closed = [close_around(loop.controller, plant) for plant in others]
-        ladder = assessment.get("spillover", lambda: judge_stability(loop, poses, closed))
+        ladder = assessment.get(
+            "spillover",
+            lambda: judge_stability(
+                loop, poses, [close_around(loop.controller, plant) for plant in others]
+            ),
+        )
         stability = ladder or (judge_stability(loop, poses, ()) if others else None)
     try:
         trajectory = run(loop)

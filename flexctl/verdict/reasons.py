@@ -113,11 +113,14 @@ def _finer_truths(e: Evaluation) -> list[Reason]:
     own = s is not None and s.design_abscissa >= 0  # unstable by itself
     unstable = [] if own else [order for order, rate in _finer(e) if rate > 0]
     along = [] if own or s is None else [one for one in s.spilling if one[0] not in unstable]
-    rate, t = max(((rate, t) for _, t, rate in along), default=(0.0, 0.0))
+    worst, t, rate = max(along, key=lambda one: one[2], default=(0, 0.0, 0.0))
     no_rest = [order for order, rate in _finer(e) if np.isnan(rate)]
     orders = {
         "spillover": (unstable, {}),
-        "spillover-at-pose": ([order for order, _, _ in along], {"t": t, "rate": rate}),
+        "spillover-at-pose": (
+            [order for order, _, _ in along],
+            {"worst_order": worst, "t": t, "rate": rate},
+        ),
         "no-rest-on-finer-truth": (no_rest, {}),
     }
     return [

@@ -23,9 +23,8 @@ from flexctl.loop import (
 )
 from flexctl.records import Summary
 
-POSE_STRIDE = 4
-"""Between poses of the motion on finer truths: what spills over does so on much of a motion."""
-_MUCH_FASTER = 2  # than on the truth: growth along a motion that is worth a word
+_POSE_STRIDE = 4  # on finer truths: what spills over does so on much of a motion
+_MUCH_FASTER = 2  # than on the truth
 _SETTLED = 0.01  # relative change of the spectral abscissa that counts as none
 
 
@@ -47,8 +46,8 @@ class Stability(Summary):
         equilibrium at its reference on that truth.
     path_abscissae, path_times
         Largest spectral abscissa along the motion over truth orders [1/s], at every fourth pose of
-        `path_t` on orders finer than the truth, and its time [s]; NaN on coarser orders, and where
-        no pose has an equilibrium.
+        `path_t` on orders finer than the truth, and its time [s]; NaN on coarser orders, without a
+        motion, and where no pose has an equilibrium.
     settles_at_order
         First of `orders` from which on the verdict is constant and the abscissa changes by less
         than 1 %.
@@ -88,8 +87,12 @@ class Stability(Summary):
 
     @property
     def spilling(self) -> list[tuple[int, float, float]]:
-        """Orders with poses that are unstable, and much more so than here: order, time, rate."""
-        least = _MUCH_FASTER * np.nanmax(self.path_abscissa, initial=0.0)
+        """Orders with poses that are unstable, and much more so than here: order, time, rate.
+
+        What grows by less than a factor of e while the motion lasts does not count.
+        """
+        here = np.nanmax(self.path_abscissa, initial=0.0)
+        least = max(_MUCH_FASTER * here, 1 / max(self.path_t[-1], np.finfo(float).tiny))
         worst = zip(self.orders, self.path_times, self.path_abscissae, strict=True)
         return [(order, t, rate) for order, t, rate in worst if rate > least]
 
@@ -107,7 +110,7 @@ def judge_stability(
     path = _rates(poses.path)
     at_rest = spectral_abscissa(final.poles), judge_poles(final.poles)
     own = _Step(order, *at_rest, *_worst(path, poses.times))
-    finer = poses.times[::POSE_STRIDE]
+    finer = poses.times[::_POSE_STRIDE] if poses.times[-1] else poses.times[:0]
     steps = [
         _on_truth(other, finer if other.truth.basis.order > order else finer[:0])
         for other in others

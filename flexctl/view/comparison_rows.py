@@ -76,6 +76,11 @@ def _largest(values: Sequence[Any]) -> float | None:
     return max(values) if values and None not in values else None
 
 
+def _largest_known(values: Sequence[float | None]) -> float | None:
+    """Pick the largest entry of those that could be found."""
+    return max((value for value in values if value is not None), default=None)
+
+
 def _any(values: Sequence[float]) -> Sequence[float] | None:
     """Pick figures; None, and so no row, where all of them are 0."""
     return values if any(values) else None
@@ -226,6 +231,15 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
                 of="stability",
             ),
             "the same at the final pose, the largest over truth orders up to 9 at least",
+        ),
+        "spectral abscissa along the motion, finer orders": (
+            _Merit(
+                _at("spillover.path_spectral_abscissa", _largest_known),
+                "1/s",
+                min,
+                of="stability",
+            ),
+            "the same at the worst of six poses of the motion, the largest over finer truth orders",
         ),
         "smallest damping ratio": (
             _Merit(_at("stability.min_damping_ratio"), "%", max),

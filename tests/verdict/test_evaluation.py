@@ -34,7 +34,7 @@ KEYS = {
         "disk",
         "min_sampling_rate",
     },
-    "spillover": {"order", "spectral_abscissa"},
+    "spillover": {"order", "spectral_abscissa", "path_spectral_abscissa"},
     "cost": {"law_mul", "law_add"},
 }
 SECOND = {"joint_error": 300.0, "joint_rate": 0.3, "strain_energy": 1.0, "kinetic_energy": 1.0}

@@ -51,6 +51,15 @@ def test_round_off_makes_no_other_motion():
     assert motions_of(DESIGN, again) == (("hub-pd", "again"),)
 
 
+def test_round_off_makes_no_other_length_of_a_run():
+    usual = variant("usual", loop={})
+    again = variant("again", {"duration": [1.0 + 1e-12]}, loop={})
+    basis = BasisChoice(order=1)
+    found = compare(ARM, [usual, again], truth_basis=basis, design_basis=basis, baseline=False)
+
+    assert found.run_lengths == ((1.5, ("usual", "again")),)
+
+
 def test_a_comparison_says_it_in_its_verdict_and_in_its_numbers():
     other = variant("other", reference={"to": [1.0]})
     basis = BasisChoice(order=1)
@@ -70,7 +79,7 @@ def test_a_comparison_tells_runs_of_different_length():
     assert found.motions == (("longer", "hub-pd"),)
     assert found.run_lengths == ((4.0, ("hub-pd",)), (4.5, ("longer",)))
     assert to_json(found)["run_lengths"][1] == {"seconds": 4.5, "designs": ["longer"]}
-    assert "The runs last 4 s (hub-pd) and 4.5 s (longer): slow errors" in explain(found)
+    assert "The runs last 4 s (hub-pd) and 4.5 s (longer): what is slow" in explain(found)
     assert "motions" not in explain(found)
 
 

@@ -42,6 +42,7 @@ QUANTITIES = [
     quantity("stability.spectral_abscissa", {"1/s"}, min),
     quantity("stability.path_spectral_abscissa", {"1/s"}, min, of=max, word="motion"),
     quantity("spillover.spectral_abscissa", {"1/s"}, min, of=max, word="other truth orders"),
+    quantity("spillover.path_spectral_abscissa", {"1/s"}, min, of=max, word="finer orders"),
     quantity("stability.min_damping_ratio", {"%"}, max, word="damping"),
     quantity("stability.settles_at_order", {""}, None, word="order"),
     quantity("margins.gain_db", {"dB"}, max, of=min, word="gain"),
@@ -109,7 +110,10 @@ def evaluation(name, k):
                 "mode": "link2", "crossing_frequency": 55.5 * k,
             },
         },
-        "spillover": {"order": [1, 4, 8], "spectral_abscissa": [-1.91 * k, -1.62 * k, -1.53 * k]},
+        "spillover": {
+            "order": [1, 4, 8], "spectral_abscissa": [-1.91 * k, -1.62 * k, -1.53 * k],
+            "path_spectral_abscissa": [None, -0.483 * k, -0.457 * k],
+        },
         "cost": {"law_mul": 320 * k, "law_add": 211 * k, "law_other": 17 * k},
     }  # fmt: skip
 

@@ -19,7 +19,7 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.control import Controller, design_controller, separate_time_scales
 from flexctl.errors import DesignError
-from flexctl.loop import LADDER, N_PATH, ClosedLoop, Setup, close_around
+from flexctl.loop import N_PATH, ClosedLoop, Setup, close_around
 from flexctl.model import Arm, BasisChoice, Design, FixedDamping, load_design, load_model
 from flexctl.plant import assemble_plant
 from flexctl.robustness.time_scales.record import Bound, Spectra, TimeScaleMargin, all_stable
@@ -32,6 +32,7 @@ from flexctl.robustness.time_scales.separated_loop import (
 )
 from flexctl.robustness.time_scales.separation_bound import Pencil, first_loss, stable_ranges
 
+_ORDERS = (1, 2, 4, 6, 8)  # of the truth, over which bounds are found
 N_CURVE = 400  # stiffness factors at which eigenvalues are kept
 BEYOND = 30.0  # factor by which their range exceeds the bound and 1
 
@@ -163,7 +164,7 @@ class _Study:
         worst = max(path, key=lambda bound: bound.s_star)
         orders = []
         design = self.controller.plant.basis.order  # the truth is no coarser than the design plant
-        ladder = {order for order in LADDER if order >= design}
+        ladder = {order for order in _ORDERS if order >= design}
         for order in sorted({*ladder, self.truth_basis.order}):
             self.say(f"bounds on {order} {self.truth_basis.kind}")
             loop = truth if order == self.truth_basis.order else self.close(order)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.errors import ComputationError, DesignError
-from flexctl.loop import linear_poses
+from flexctl.loop import LinearPoses, linear_poses
 from flexctl.search.nonsmooth import Pieces
 from flexctl.search.tuning.goals import Goals
 from flexctl.search.tuning.loops_of_arms import LostError, arm_loops
-from flexctl.search.tuning.point import Point
+from flexctl.search.tuning.point import Point, RunFailed
 from flexctl.search.tuning.spectra import Case
 from flexctl.verdict import judge_stability
 
 _SLIGHT = 1e-8  # of what is hardly unstable
+_NO_LOOP = (LostError, *RunFailed)
 
 
 class Problem(Goals):
@@ -44,24 +45,25 @@ class Problem(Goals):
         As a verdict finds it: on each order at rest at the end, and at the worst pose of the
         motion. Measured as in `spectral[0]`; 1 where there is no equilibrium, or no loop.
         """
-        here, loops = self.point(u, slopes=False), arm_loops(self.study)
+        here, orders = self.point(u, slopes=False), arm_loops(self.study).finer
         try:
-            loop = here.loop(0)
-            finer = [here.on_finer(order) for order in loops.finer]
-            judged = judge_stability(loop, linear_poses(loop), finer)
-        except (LostError, ComputationError, DesignError):
-            return {Case(order=order): 1.0 for order in loops.finer}
-        at_rest = zip(judged.orders, judged.abscissae, strict=True)
-        lost = [Case(order=k) for k, rate in at_rest if k in loops.finer and not rate <= 0]
-        lost += [Case(order=k, time=t) for k, t, _ in judged.spilling]
-        return {case: self._by_how_much(here, case) for case in lost}
+            poses = linear_poses(here.loop(0))
+        except _NO_LOOP:
+            return {Case(order=order): 1.0 for order in orders}
+        return dict(lost for order in orders for lost in self._spilled(here, poses, order))
 
-    def _by_how_much(self, here: Point, case: Case) -> float:
+    def _spilled(self, here: Point, poses: LinearPoses, order: int) -> Iterator[tuple[Case, float]]:
+        """Cases of one order in which the loop is unstable, and by how much."""
         try:
-            poles = here.linear(case).poles
-        except ComputationError:
-            return 1.0
-        return max(float(self.spectral[0].measure(poles).max()), _SLIGHT)
+            judged = judge_stability(here.loop(0), poses, [here.on_finer(order)])
+            at_rest = judged.abscissae[judged.orders.index(order)]
+            cases = [] if at_rest <= 0 else [Case(order=order)]
+            cases += [Case(order=order, time=t) for _, t, _ in judged.spilling]
+            for case in cases:
+                poles = here.linear(case).poles
+                yield case, max(float(self.spectral[0].measure(poles).max()), _SLIGHT)
+        except _NO_LOOP:
+            yield Case(order=order), 1.0
 
     def value(self, here: Point) -> float:
         """Return the objective in its unit, on the arm where it is worst; infinite without one."""

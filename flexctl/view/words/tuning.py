@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -248,18 +248,26 @@ def _of_several(tuning: Tuning) -> bool:
     return len(tuning.judged_on) > 1 and not tuning.objective.nominal
 
 
+def _spillover(after: Evaluation, finer: Sequence[int]) -> Iterator[str]:
+    """Say on which finer orders it is unstable: at rest at the end, or along its motion alone."""
+    reasons = {reason.code: reason.facts for reason in find_reasons(after)}
+    along = reasons.get("spillover-at-pose", {}).get("orders", [])
+    at_rest = [order for order in finer if order not in along]
+    for lead, orders in (("It", at_rest), ("Held still at poses of its motion it", along)):
+        if finer and orders:
+            yield (
+                f"{lead} is unstable on finer models of the arm, of {listed([*map(str, orders)])} "
+                f"{after.truth.kind} per link (spillover)."
+            )
+
+
 def _limits(tuning: Tuning) -> Iterator[str]:
     units = units_for(tuning.after)
     lost = [one for one in tuning.constraints if not one.met]
     if not tuning.feasible:
         beyond = [one for one in lost if not _holds(one, one.value)]
         finer = [] if _is_unstable(tuning.after) else unstable_orders(tuning.after)
-        if finer:
-            kind = tuning.after.truth.kind
-            yield (
-                f"It is unstable on finer models of the arm, of {listed([*map(str, finer)])} "
-                f"{kind} per link (spillover)."
-            )
+        yield from _spillover(tuning.after, finer)
         stability, failed = tuning.after.stability, tuning.after.failed
         if failed:
             yield f"{tuning.after.name} has no full verdict: {failed.rstrip('.')}."

@@ -331,8 +331,11 @@ def _not_alike(comparison: Comparison) -> Iterator[str]:
             "errors, settling times and torques do not compare across these, nor does the ranking."
         )
     if len(comparison.run_lengths) > 1:
-        lengths = [f"{T:.3g} s ({', '.join(names)})" for T, names in comparison.run_lengths]
-        yield (f"The runs last {listed(lengths)}: slow errors show in the longer ones only.")
+        lengths = [f"{T:.6g} s ({', '.join(names)})" for T, names in comparison.run_lengths]
+        yield (
+            f"The runs last {listed(lengths)}: what is slow shows in the longer ones only, and "
+            "energies and rms torques do not compare."
+        )
 
 
 def warnings_of(e: Evaluation) -> list[str]:
@@ -419,6 +422,13 @@ def _dry_joints(facts: Mapping[str, Any], pair: str) -> list[str]:
     return named
 
 
+def _spills_at_pose(facts: Mapping[str, Any]) -> str:
+    at = f"at t = {facts['t']:.3g} s a disturbance grows at {facts['rate']:.3g} 1/s"
+    if len(facts["orders"]) > 1:
+        at = f"worst on {facts['worst_order']}, where {at}"
+    return f"spillover: held still at poses of the motion it is unstable on {_orders(facts)}, {at}"
+
+
 def _orders(facts: Mapping[str, Any]) -> str:
     return f"a truth of {listed([str(order) for order in facts['orders']])} {facts['kind']}"
 
@@ -443,10 +453,7 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
         f"disturbance grows at {facts['rate']:.3g} 1/s"
     ),
     "spillover": lambda facts: f"spillover: unstable on {_orders(facts)}",
-    "spillover-at-pose": lambda facts: (
-        f"spillover: held still at a pose of the motion (t = {facts['t']:.3g} s) it is unstable on "
-        f"{_orders(facts)}, a disturbance grows at {facts['rate']:.3g} 1/s"
-    ),
+    "spillover-at-pose": _spills_at_pose,
     "no-rest-on-finer-truth": lambda facts: f"no equilibrium at its reference on {_orders(facts)}",
     "thin-margins": _thin_margins,
     "thin-sensor-margins": _thin_sensor_margins,

@@ -119,13 +119,15 @@ def test_poses_that_are_unstable_on_finer_truths_are_told_with_the_worst():
 
     assert "First of the ranking, but not recommended: alpha" in words
     assert (
-        "(t = 1.08 s) it is unstable on a truth of 6 and 8 elements, a disturbance grows" in words
+        "of 6 and 8 elements, worst on 8, where at t = 1.08 s a disturbance grows at 47.3" in words
     )
-    assert "grows at 47.3 1/s" in words
     moving = changed(alpha, path_abscissa=np.array([-3.31, 29.0, -2.57]))  # hardly less here
     assert "spillover" not in verdict([moving], [moving])
     final = changed(alpha, abscissae=(2.37, 0.17, -2.13, -2.11, 2.09))  # 8 is told of already
-    assert "(t = 0.537 s) it is unstable on a truth of 6 elements" in verdict([final], [final])
+    told = "on a truth of 6 elements, at t = 0.537 s a disturbance grows at 3.07 1/s"
+    assert told in verdict([final], [final])
+    slow = changed(alpha, path_abscissae=(np.nan, np.nan, -1.97, 0.9, 0.9))  # in 1.079 s
+    assert "spillover" not in verdict([slow], [slow])
 
 
 def test_a_design_that_is_only_marginally_stable_is_said_to_be():
