@@ -8,6 +8,7 @@ import pytest
 
 from flexctl import (
     close_loop,
+    compare,
     design_controller,
     evaluate,
     evaluate_many,
@@ -24,6 +25,7 @@ from flexctl.search.tuning import rounds
 from flexctl.search.tuning.after_tuning import tuned_design
 from flexctl.search.tuning.free_numbers import FreeNumber, read_free
 from flexctl.search.tuning.local_search import _timed
+from flexctl.search.tuning.memory import Memory
 from flexctl.search.tuning.reading import read_problem
 from flexctl.search.tuning.runs import Peaks
 from flexctl.search.tuning.spectra import Case, ClosedMatrix, SpectralLimit, spectral_pieces
@@ -1047,6 +1049,24 @@ def test_a_tuned_design_does_not_drive_modes_of_finer_models():
     assert {case.order for case in problem.spillover(lowest)} == {4, 6, 7, 8, 9}
     assert problem.spillover(np.array([tuned - 0.05]))  # no further without it
     assert value < found.objective_after < found.objective_before
+
+
+@pytest.mark.slow
+def test_poses_of_the_motion_that_spill_over_are_cases_as_a_verdict_finds_them(tmp_path):
+    arm, design = load_model("planar-two-link"), load_design("two-link-decoupling")
+    key = "second_loop.weights.effort"
+    problem = read_problem(arm, design, {key: None}, minimise=ABSCISSA, subject_to=[])
+    (verdict,) = compare(arm, design, baseline=False).evaluations
+    times = {order: t for order, t, _ in verdict.stability.spilling}
+    found = problem.spillover(problem.free.start)
+    with Memory(tmp_path / "kept.db", problem) as memory:
+        first = memory.spillover(problem, problem.free.start)
+        again = memory.spillover(problem, problem.free.start)
+
+    assert set(times) == {7, 8, 9}
+    assert set(found) == {Case(order=9), *(Case(order=k, time=t) for k, t in times.items())}
+    assert min(found.values()) > 0
+    assert found == first == again
 
 
 @pytest.mark.slow
