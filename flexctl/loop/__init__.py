@@ -64,7 +64,7 @@ from flexctl.loop.linear_loop import (
 )
 from flexctl.loop.remade_law import remade
 from flexctl.loop.resampled_law import resampled
-from flexctl.loop.setup import LADDER, Setup, default_truth
+from flexctl.loop.setup import LADDER, Setup, default_truth, shows_spillover
 
 __all__ = [
     "APPLY",
@@ -119,6 +119,7 @@ __all__ = [
     "sampled_loops",
     "schedule",
     "set_integrals",
+    "shows_spillover",
     "slopes_at_rest",
     "spectral_abscissa",
     "state_within",

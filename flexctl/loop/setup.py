@@ -17,6 +17,16 @@ LADDER = (1, 2, 4, 6, 7, 8, 9)
 Gauges in the middles of n equal cells read the mean strain of every element exactly where the order
 divides n. Bending of higher modes is then not taken for that of lower ones. 7 and 9 divide few n.
 """
+_FINER = 2  # orders that a truth has more than the design plant unless told
+
+
+def shows_spillover(order: int, truth: int, design: int) -> bool:
+    """Whether stability on an order counts beside that on the truth.
+
+    On finer orders, and on coarser ones that would do as a truth: an order need not be worse than a
+    lower one.
+    """
+    return order > truth or (order != truth and order >= design + _FINER)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,5 +85,5 @@ class Setup:
 
 def default_truth(arm: Arm, design_basis: BasisChoice) -> BasisChoice:
     """Return the truth that the model file names, else two modes more than the design has."""
-    order = min(design_basis.order + 2, HIGHEST_ORDER)
+    order = min(design_basis.order + _FINER, HIGHEST_ORDER)
     return arm.truth or BasisChoice(kind="modes", order=order, sliding=design_basis.sliding)

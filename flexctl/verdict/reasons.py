@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flexctl.loop import shows_spillover
 from flexctl.robustness import StiffnessTolerance
 from flexctl.verdict.evaluation import Evaluation
 from flexctl.verdict.friction import FrictionVerdict, JointDamper
@@ -65,7 +66,7 @@ def not_computed(e: Evaluation) -> tuple[Reason, ...]:
 
 
 def unstable_orders(e: Evaluation) -> list[int]:
-    """Finer orders of the truth plant on which a design is unstable or has no equilibrium.
+    """Other orders of the truth plant on which a design is unstable or has no equilibrium.
 
     Poses of its motion count where they are less stable than on the truth that it is judged on.
     """
@@ -101,11 +102,12 @@ def _poses(s: Stability) -> list[Reason]:
 
 
 def _finer(e: Evaluation) -> list[tuple[int, float]]:
-    """Orders of the truth plant above the one it is judged on, and spectral abscissae there."""
+    """Orders that show spillover beside the one it is judged on, and spectral abscissae there."""
     if e.stability is None:
         return []
     ladder = zip(e.stability.orders, e.stability.abscissae, strict=True)
-    return [(order, rate) for order, rate in ladder if order > e.truth.order]
+    truth, design = e.truth.order, e.basis.order
+    return [(order, rate) for order, rate in ladder if shows_spillover(order, truth, design)]
 
 
 def _finer_truths(e: Evaluation) -> list[Reason]:

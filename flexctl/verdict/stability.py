@@ -19,6 +19,7 @@ from flexctl.loop import (
     judge_poles,
     linear_path,
     linearise_loop,
+    shows_spillover,
     spectral_abscissa,
 )
 from flexctl.records import Summary
@@ -46,8 +47,8 @@ class Stability(Summary):
         equilibrium at its reference on that truth.
     path_abscissae, path_times
         Largest spectral abscissa along the motion over truth orders [1/s], at every fourth pose of
-        `path_t` on orders finer than the truth, and its time [s]; NaN on coarser orders, without a
-        motion, and where no pose has an equilibrium.
+        `path_t` on orders that show spillover, and its time [s]; NaN on others, without a motion,
+        and where no pose has an equilibrium.
     settles_at_order
         First of `orders` from which on the verdict is constant and the abscissa changes by less
         than 1 %.
@@ -110,10 +111,11 @@ def judge_stability(
     path = _rates(poses.path)
     at_rest = spectral_abscissa(final.poles), judge_poles(final.poles)
     own = _Step(order, *at_rest, *_worst(path, poses.times))
-    finer = poses.times[::_POSE_STRIDE] if poses.times[-1] else poses.times[:0]
+    moving = poses.times[::_POSE_STRIDE] if poses.times[-1] else poses.times[:0]
+    design_order = controller.plant.basis.order
     steps = [
-        _on_truth(other, finer if other.truth.basis.order > order else finer[:0])
-        for other in others
+        _on_truth(one, moving if shows_spillover(k, order, design_order) else moving[:0])
+        for one, k in ((one, one.truth.basis.order) for one in others)
     ]
     ladder = sorted([*steps, own], key=lambda step: step.order)
     design = replace(controller.plant, interpreted=True)

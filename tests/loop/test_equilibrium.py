@@ -473,7 +473,7 @@ def test_a_finer_truth_without_an_equilibrium_costs_no_verdict_and_no_recommenda
     assert found.stability.settles_at_order == 3
     assert to_json(found)["spillover"]["spectral_abscissa"][1:] == [None, None]
     assert unstable_orders(found) == [3, 4]
-    warning = "no equilibrium at its reference on a truth of 3 and 4 elements"
+    warning = "no equilibrium at its reference on models of 3 and 4 elements per link"
     assert warning in warnings_of(found)
 
 

@@ -79,7 +79,7 @@ def test_a_comparison_tells_runs_of_different_length():
     assert found.motions == (("longer", "hub-pd"),)
     assert found.run_lengths == ((4.0, ("hub-pd",)), (4.5, ("longer",)))
     assert to_json(found)["run_lengths"][1] == {"seconds": 4.5, "designs": ["longer"]}
-    assert "The runs last 4 s (hub-pd) and 4.5 s (longer): what is slow" in explain(found)
+    assert "The runs last 4 s (hub-pd) and 4.5 s (longer): slow errors" in explain(found)
     assert "motions" not in explain(found)
 
 

@@ -187,5 +187,5 @@ def test_what_spills_over_along_the_motion_is_first_but_not_recommended():
     assert found.winner is None
     said = flexctl.explain(found)
     assert "First of the ranking, but not recommended" in said
-    assert "it is unstable on a truth of 7 and 8 elements, worst on 8, where at t = 6 s" in said
+    assert "models of 7 and 8 elements per link (spillover), worst on 8, where at t = 6 s" in said
     assert "a disturbance grows at 398 1/s" in said

@@ -10,7 +10,7 @@ import casadi as ca
 from flexctl.checks import Array
 from flexctl.control import Recipe
 from flexctl.errors import ComputationError, DesignError, FlexctlError
-from flexctl.loop import LADDER, ClosedLoop, close_around
+from flexctl.loop import LADDER, ClosedLoop, close_around, shows_spillover
 from flexctl.model import Arm, Link
 from flexctl.robustness import with_free_stiffness
 from flexctl.search.study import Study
@@ -121,9 +121,10 @@ class ArmLoops:
 
     @property
     def finer(self) -> tuple[int, ...]:
-        """Orders of finer truths, on which a verdict looks for spillover."""
+        """Orders of other truths, on which a verdict looks for spillover."""
         own = self._study.setup.truth_basis.order
-        return tuple(order for order in LADDER if order > own)
+        design = self.base({}).controller.plant.basis.order
+        return tuple(order for order in LADDER if shows_spillover(order, own, design))
 
     def on_finer(self, order: int) -> ClosedLoop:
         """Return the loop of the nominal arm on a finer truth, for its eigenvalues alone."""

@@ -333,8 +333,8 @@ def _not_alike(comparison: Comparison) -> Iterator[str]:
     if len(comparison.run_lengths) > 1:
         lengths = [f"{T:.6g} s ({', '.join(names)})" for T, names in comparison.run_lengths]
         yield (
-            f"The runs last {listed(lengths)}: what is slow shows in the longer ones only, and "
-            "energies and rms torques do not compare."
+            f"The runs last {listed(lengths)}: slow errors appear only in the longer runs; "
+            "energies and rms torques are not comparable."
         )
 
 
@@ -426,11 +426,15 @@ def _spills_at_pose(facts: Mapping[str, Any]) -> str:
     at = f"at t = {facts['t']:.3g} s a disturbance grows at {facts['rate']:.3g} 1/s"
     if len(facts["orders"]) > 1:
         at = f"worst on {facts['worst_order']}, where {at}"
-    return f"spillover: held still at poses of the motion it is unstable on {_orders(facts)}, {at}"
+    on = f"{_orders(facts)} (spillover)"
+    return f"held still at poses of the motion it is unstable on {on}, {at}"
 
 
 def _orders(facts: Mapping[str, Any]) -> str:
-    return f"a truth of {listed([str(order) for order in facts['orders']])} {facts['kind']}"
+    """Name models of the arm by their orders."""
+    orders, kind = [str(order) for order in facts["orders"]], facts["kind"]
+    one = kind.removesuffix("s") if orders == ["1"] else kind
+    return f"{'models' if len(orders) > 1 else 'a model'} of {listed(orders)} {one} per link"
 
 
 _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -452,7 +456,7 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
         f"held still at a pose of the motion (t = {facts['t']:.3g} s) it is unstable, a "
         f"disturbance grows at {facts['rate']:.3g} 1/s"
     ),
-    "spillover": lambda facts: f"spillover: unstable on {_orders(facts)}",
+    "spillover": lambda facts: f"it is unstable on {_orders(facts)} (spillover)",
     "spillover-at-pose": _spills_at_pose,
     "no-rest-on-finer-truth": lambda facts: f"no equilibrium at its reference on {_orders(facts)}",
     "thin-margins": _thin_margins,

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from flexctl.model.record import BasisChoice
 from flexctl.robustness.stiffness.path_growth import PathGrowth
 from flexctl.verdict.margins import StabilityMargins
 from flexctl.verdict.reasons import Reason
@@ -104,10 +105,12 @@ def test_finer_truths_on_which_it_is_unstable_are_named_by_their_order():
     rates = (2.37, 0.17, -2.13, 0.11, 2.09)  # of orders 1, 2, 4, 6, 8, judged on 4
     alpha = changed(evaluation("alpha"), abscissae=rates)
     words = verdict([alpha], [alpha])
-    named = words[: words.index("elements")].rpartition("truth")[2]
+    named = words[: words.index("elements")].rpartition("models")[2]
     assert [int(x) for x in named.replace(",", " ").split() if x.isdigit()] == [6, 8]
     coarser = changed(evaluation("alpha"), abscissae=(1.0, 1.0, 1.0, -1.0, -1.0))
     assert "elements" not in verdict([coarser], [coarser])
+    on_eight = replace(alpha, truth=BasisChoice(kind="elements", order=8))  # 6 counts all the same
+    assert "a model of 6 elements per link" in verdict([on_eight], [on_eight])
     on_axis = changed(evaluation("alpha"), abscissae=(-1.0, -1.0, -1.0, 0.0, -1.0))
     assert "elements" not in verdict([on_axis], [on_axis])
 
@@ -118,13 +121,11 @@ def test_poses_that_are_unstable_on_finer_truths_are_told_with_the_worst():
     words = verdict([alpha], [alpha])
 
     assert "First of the ranking, but not recommended: alpha" in words
-    assert (
-        "of 6 and 8 elements, worst on 8, where at t = 1.08 s a disturbance grows at 47.3" in words
-    )
+    assert "worst on 8, where at t = 1.08 s a disturbance grows at 47.3 1/s" in words
     moving = changed(alpha, path_abscissa=np.array([-3.31, 29.0, -2.57]))  # hardly less here
     assert "spillover" not in verdict([moving], [moving])
     final = changed(alpha, abscissae=(2.37, 0.17, -2.13, -2.11, 2.09))  # 8 is told of already
-    told = "on a truth of 6 elements, at t = 0.537 s a disturbance grows at 3.07 1/s"
+    told = "(spillover), at t = 0.537 s a disturbance grows at 3.07 1/s"
     assert told in verdict([final], [final])
     slow = changed(alpha, path_abscissae=(np.nan, np.nan, -1.97, 0.9, 0.9))  # in 1.079 s
     assert "spillover" not in verdict([slow], [slow])
