@@ -58,14 +58,21 @@ def plot_path(canvas: Canvas, evaluations: Sequence[Evaluation], looks: Mapping[
 def plot_orders(
     canvas: Canvas, evaluations: Sequence[Evaluation], looks: Mapping[str, Look]
 ) -> None:
-    """Draw the largest real part at the final pose over the order of the truth plant [1/s]."""
+    """Draw the largest real part at the final pose over the order of the truth plant [1/s].
+
+    Open markers: at a pose of the motion, where that is unstable by spillover.
+    """
     axes, judged = canvas.subplots(), _judged(evaluations)
     for name, own in judged:
         look = looks[name]
         style = {"color": look.colour, "linestyle": look.dashes, "marker": look.marker}
         axes.plot(own.orders, own.abscissae, markersize=5, **style)
+        moving = np.array([(order, rate) for order, _, rate in own.spilling]).reshape(-1, 2)
+        style |= {"linestyle": "none", "markerfacecolor": "none", "markersize": 8}
+        axes.plot(*moving.T, **style)
         axes.set_xticks(own.orders)
-    _scale_rates(axes, [np.array(own.abscissae) for _, own in judged])
+    rates = [(*own.abscissae, *(rate for _, _, rate in own.spilling)) for _, own in judged]
+    _scale_rates(axes, [np.array(each) for each in rates])
     axes.set_title("Spillover: does a finer truth change the answer?")
     axes.set_xlabel(f"{evaluations[0].truth.kind} per link and plane of the truth plant")
 
