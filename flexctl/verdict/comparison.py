@@ -89,7 +89,7 @@ class Comparison(Summary):
 
     @property
     def winner(self) -> str | None:
-        """The recommended design: the first, unless it is unstable on a finer truth."""
+        """The recommended design: the first, unless it is unstable on another truth."""
         first = self.ranked[:1]
         return first[0].name if first and not unstable_orders(first[0]) else None
 

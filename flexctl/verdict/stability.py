@@ -1,4 +1,4 @@
-"""Stability of a loop at its final equilibrium, along its motion, and on finer truth plants."""
+"""Stability of a loop at its final equilibrium, along its motion, and on other truth plants."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from flexctl.loop import (
 )
 from flexctl.records import Summary
 
-_POSE_STRIDE = 4  # on finer truths: what spills over does so on much of a motion
+_POSE_STRIDE = 4  # on other truths: what spills over does so on much of a motion
 _MUCH_FASTER = 2  # than on the truth
 _SETTLED = 0.01  # relative change of the spectral abscissa that counts as none
 

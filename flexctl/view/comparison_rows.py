@@ -232,14 +232,14 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
             ),
             "the same at the final pose, the largest over truth orders up to 9 at least",
         ),
-        "spectral abscissa along the motion, finer orders": (
+        "spectral abscissa along the motion, truth orders": (
             _Merit(
                 _at("spillover.path_spectral_abscissa", _largest_known),
                 "1/s",
                 min,
                 of="stability",
             ),
-            "the same at the worst of six poses of the motion, the largest over finer truth orders",
+            "the same at the worst pose of the motion, over truth orders that show spillover",
         ),
         "smallest damping ratio": (
             _Merit(_at("stability.min_damping_ratio"), "%", max),

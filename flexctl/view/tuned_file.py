@@ -33,7 +33,7 @@ def history(tuning: Tuning, command: str) -> Iterator[str]:
     yield from (_limit(one, units) for one in tuning.constraints)
     if finer := unstable_orders(tuning.after):
         orders = ", ".join(map(str, finer))
-        yield f"UNSTABLE on finer models of the arm, at rest or while moving: {orders} per link."
+        yield f"UNSTABLE on other models of the arm, at rest or while moving: {orders} per link."
     more = " (interrupted)" if tuning.interrupted else ""
     arms = counted(len(tuning.judged_on), "arm")
     share = f", limits to be kept {on_arms(tuning)}" if tuning.quantile is not None else ""

@@ -1084,7 +1084,7 @@ def test_a_start_that_is_unstable_on_finer_models_is_mended():
 
     assert not stuck.feasible
     assert unstable_orders(stuck.after) == [4, 6, 7, 8, 9]
-    assert "on finer models of the arm, of 4, 6, 7, 8 and 9 modes per link" in explain(stuck)
+    assert "on other models of the arm, of 4, 6, 7, 8 and 9 modes per link" in explain(stuck)
     assert found.feasible
     assert unstable_orders(found.after) == []
 

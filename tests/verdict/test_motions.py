@@ -68,7 +68,7 @@ def test_a_comparison_says_it_in_its_verdict_and_in_its_numbers():
     assert to_json(found)["motions"] == [["hub-pd"], ["other"]]
     assert "follow 2 different motions (hub-pd; other)" in explain(found)
     assert "does the ranking" in explain(found)
-    assert "longer ones" not in explain(found)
+    assert "The runs last" not in explain(found)
 
 
 def test_a_comparison_tells_runs_of_different_length():

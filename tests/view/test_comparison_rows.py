@@ -42,7 +42,7 @@ QUANTITIES = [
     quantity("stability.spectral_abscissa", {"1/s"}, min),
     quantity("stability.path_spectral_abscissa", {"1/s"}, min, of=max, word="motion"),
     quantity("spillover.spectral_abscissa", {"1/s"}, min, of=max, word="other truth orders"),
-    quantity("spillover.path_spectral_abscissa", {"1/s"}, min, of=max, word="finer orders"),
+    quantity("spillover.path_spectral_abscissa", {"1/s"}, min, of=max, word="motion, truth orders"),
     quantity("stability.min_damping_ratio", {"%"}, max, word="damping"),
     quantity("stability.settles_at_order", {""}, None, word="order"),
     quantity("margins.gain_db", {"dB"}, max, of=min, word="gain"),

@@ -127,7 +127,7 @@ class ArmLoops:
         return tuple(order for order in LADDER if shows_spillover(order, own, design))
 
     def on_finer(self, order: int) -> ClosedLoop:
-        """Return the loop of the nominal arm on a finer truth, for its eigenvalues alone."""
+        """Return the loop of the nominal arm on another truth, for its eigenvalues alone."""
         if order not in self._finer:
             truth = self._study.setup.truth(order, interpreted=True)
             self._finer[order] = close_around(self.base({}).controller, truth)

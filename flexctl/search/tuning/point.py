@@ -102,7 +102,7 @@ class Point:
         return self._loops[key]
 
     def on_finer(self, order: int) -> ClosedLoop:
-        """Return the loop of the nominal arm on a finer truth."""
+        """Return the loop of the nominal arm on another truth."""
         if order not in self._finer:
             base = arm_loops(self.problem.study).on_finer(order)
             self._finer[order] = loop_at(base, self.problem.free.values(self.u))

@@ -40,7 +40,7 @@ class Problem(Goals):
         return self.judged(self.point(u, slopes=slopes))[0]
 
     def spillover(self, u: Array) -> dict[Case, float]:
-        """Return where on finer truths the loop at u is unstable, and by how much.
+        """Return where on other truths the loop at u is unstable, and by how much.
 
         As a verdict finds it: on each order at rest at the end, and at the worst pose of the
         motion. Measured as in `spectral[0]`; 1 where there is no equilibrium, or no loop.

@@ -83,7 +83,7 @@ class _Judged:
 
     @property
     def order(self) -> tuple[bool, float, float]:
-        """Less is better: stable on finer models, violation, then objective."""
+        """Less is better: stable on other models, violation, then objective."""
         violation = 0.0 if self.violation <= _KEPT else self.violation
         return bool(self.spillover), violation, self.objective
 

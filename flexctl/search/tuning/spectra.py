@@ -51,7 +51,7 @@ class Case:
     gains
         Complex factors of the law's torques (m,); empty for ones.
     order
-        Of a finer truth of the nominal arm; 0 for the truth that is run.
+        Of another truth of the nominal arm; 0 for the truth that is run.
     period
         At which the law is sampled [s]; None for its own.
     """

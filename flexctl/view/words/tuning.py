@@ -249,14 +249,14 @@ def _of_several(tuning: Tuning) -> bool:
 
 
 def _spillover(after: Evaluation, finer: Sequence[int]) -> Iterator[str]:
-    """Say on which finer orders it is unstable: at rest at the end, or along its motion alone."""
+    """Say on which orders it is unstable: at rest at the end, or along its motion alone."""
     reasons = {reason.code: reason.facts for reason in find_reasons(after)}
     along = reasons.get("spillover-at-pose", {}).get("orders", [])
     at_rest = [order for order in finer if order not in along]
     for lead, orders in (("It", at_rest), ("Held still at poses of its motion it", along)):
         if finer and orders:
             yield (
-                f"{lead} is unstable on finer models of the arm, of {listed([*map(str, orders)])} "
+                f"{lead} is unstable on other models of the arm, of {listed([*map(str, orders)])} "
                 f"{after.truth.kind} per link (spillover)."
             )
 
