@@ -115,9 +115,8 @@ def test_the_thick_tip_error_begins_at_the_residual_of_the_table(sagging):
         sag = np.linalg.norm(e.trajectory.rest_tip - e.trajectory.desired_tip[:, -1])
         assert sag > 1e-3
         drawn, table = lines[e.name].get_ydata()[0], 1e3 * e.residual.tip_error_max
-        assert drawn <= table * (
-            1 + 1e-9
-        )  # that of the table is a peak between samples, 4 ms apart
+        # that of the table is a peak between samples, which are 4 ms apart
+        assert drawn <= table * (1 + 1e-9)
         assert drawn == pytest.approx(table, rel=1e-4)
 
 
