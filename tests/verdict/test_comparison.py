@@ -87,7 +87,8 @@ def test_a_second_that_settles_well_before_the_first_is_said_to(comparison, seco
 
 def test_every_number_of_its_verdict_is_in_its_record(comparison):
     record = {e.name: to_json(e) for e in comparison.evaluations}
-    units = {"tip_error_max": "m", "tip_error_rms": "m", "tip_error_end": "m"}
+    record["run_lengths"] = to_json(comparison)["run_lengths"]
+    units = {"tip_error_max": "m", "tip_error_rms": "m", "tip_error_end": "m", "seconds": "s"}
     units |= {"settling_time": "s", "spectral_abscissa": "1/s", "path_spectral_abscissa": "1/s"}
     units |= {"gain_db": "dB", "phase_deg": "deg", "delay_seconds": "s", "saturated_seconds": "s"}
     units |= {"tip_offset": "m", "offset": "rad", "holding_torque": "N m", "limit": "N m"}
