@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from flexctl.verdict.reasons import unstable_orders
 
 BASELINE = "joint-pd"
 _MOTION_SAMPLES = 201  # at which motions are compared
+
+_Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -315,30 +317,35 @@ def by_motion(
     designs: Sequence[Design], motions: Sequence[ReferenceMotion]
 ) -> tuple[tuple[str, ...], ...]:
     """Names of designs grouped by motion: same ends and same path between them."""
-    groups: list[tuple[ReferenceMotion, list[str]]] = []
-    for design, motion in zip(designs, motions, strict=True):
-        names = next((names for one, names in groups if _same_motion(one, motion)), None)
-        if names is None:
-            groups.append((motion, [design.name]))
-        else:
-            names.append(design.name)
-    return tuple(tuple(names) for _, names in groups)
+    groups = _grouped(designs, motions, _same_motion)
+    return tuple(names for _, names in groups)
 
 
 def _by_run_length(
     designs: Sequence[Design], motions: Sequence[ReferenceMotion]
 ) -> tuple[tuple[float, tuple[str, ...]], ...]:
     """Return lengths of runs [s] with the names of designs, the shortest first."""
-    groups: list[tuple[float, list[str]]] = []
-    for design, motion in zip(designs, motions, strict=True):
-        length = design.loop.duration or motion.usual_run
-        known = (names for one, names in groups if np.isclose(one, length, rtol=1e-9))
-        names = next(known, None)
+    pairs = zip(designs, motions, strict=True)
+    lengths = [design.loop.duration or motion.usual_run for design, motion in pairs]
+    return tuple(sorted(_grouped(designs, lengths, _same_length)))
+
+
+def _grouped(
+    designs: Sequence[Design], keys: Sequence[_Key], alike: Callable[[_Key, _Key], bool]
+) -> list[tuple[_Key, tuple[str, ...]]]:
+    """Group names of designs whose keys are alike; each group with the key of its first."""
+    groups: list[tuple[_Key, list[str]]] = []
+    for design, key in zip(designs, keys, strict=True):
+        names = next((names for one, names in groups if alike(one, key)), None)
         if names is None:
-            groups.append((length, [design.name]))
+            groups.append((key, [design.name]))
         else:
             names.append(design.name)
-    return tuple((length, tuple(names)) for length, names in sorted(groups))
+    return [(key, tuple(names)) for key, names in groups]
+
+
+def _same_length(one: float, other: float) -> bool:
+    return bool(np.isclose(one, other, rtol=1e-9))
 
 
 def _same_motion(one: ReferenceMotion, other: ReferenceMotion) -> bool:

@@ -46,7 +46,7 @@ def find_reasons(e: Evaluation) -> tuple[Reason, ...]:
     return (
         *_stability(e),
         *(_poses(e.stability) if e.stability else ()),
-        *_finer_truths(e),
+        *_on_other_truths(e),
         *(_margins(e.margins, e.sensor_margins) if e.margins else ()),
         *(_stiffness(e.stiffness) if e.stiffness else ()),
         *(_friction(e.friction, e.settle_within) if e.friction else ()),
@@ -71,7 +71,7 @@ def unstable_orders(e: Evaluation) -> list[int]:
     Poses of its motion count where they are less stable than on the truth that it is judged on.
     """
     along = _along_motion(e)
-    return [order for order, rate in _finer(e) if order in along or not rate <= 0]  # NaN: no rest
+    return [order for order, rate in _others(e) if order in along or not rate <= 0]  # NaN: no rest
 
 
 def _stability(e: Evaluation) -> list[Reason]:
@@ -101,7 +101,7 @@ def _poses(s: Stability) -> list[Reason]:
     return reasons
 
 
-def _finer(e: Evaluation) -> list[tuple[int, float]]:
+def _others(e: Evaluation) -> list[tuple[int, float]]:
     """Orders that show spillover beside the one it is judged on, and spectral abscissae there."""
     if e.stability is None:
         return []
@@ -110,13 +110,13 @@ def _finer(e: Evaluation) -> list[tuple[int, float]]:
     return [(order, rate) for order, rate in ladder if shows_spillover(order, truth, design)]
 
 
-def _finer_truths(e: Evaluation) -> list[Reason]:
+def _on_other_truths(e: Evaluation) -> list[Reason]:
     s, kind = e.stability, e.truth.kind
     own = s is not None and s.design_abscissa >= 0  # unstable by itself
-    unstable = [] if own else [order for order, rate in _finer(e) if rate > 0]
+    unstable = [] if own else [order for order, rate in _others(e) if rate > 0]
     along = [] if own or s is None else [one for one in s.spilling if one[0] not in unstable]
     worst, t, rate = max(along, key=lambda one: one[2], default=(0, 0.0, 0.0))
-    no_rest = [order for order, rate in _finer(e) if np.isnan(rate)]
+    no_rest = [order for order, rate in _others(e) if np.isnan(rate)]
     orders = {
         "spillover": (unstable, {}),
         "spillover-at-pose": (
@@ -133,7 +133,7 @@ def _finer_truths(e: Evaluation) -> list[Reason]:
 
 
 def _along_motion(e: Evaluation) -> list[int]:
-    """Finer orders of the truth on which poses of the motion are unstable by spillover."""
+    """Other orders of the truth on which poses of the motion are unstable by spillover."""
     return [order for order, _, _ in e.stability.spilling] if e.stability else []
 
 

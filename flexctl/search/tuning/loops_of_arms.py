@@ -101,7 +101,7 @@ class ArmLoops:
         self._study = study
         self._loops = dict[tuple[tuple[str, float], ...], ClosedLoop]()
         self._free = dict[tuple[tuple[str, float], ...], ClosedLoop]()
-        self._finer = dict[int, ClosedLoop]()
+        self._of_order = dict[int, ClosedLoop]()
 
     def base(self, arm: Mapping[str, float]) -> ClosedLoop:
         """Return the loop of the file's design on an arm, compiled."""
@@ -120,18 +120,18 @@ class ArmLoops:
         return self._free[key]
 
     @property
-    def finer(self) -> tuple[int, ...]:
+    def other_orders(self) -> tuple[int, ...]:
         """Orders of other truths, on which a verdict looks for spillover."""
         own = self._study.setup.truth_basis.order
         design = self.base({}).controller.plant.basis.order
         return tuple(order for order in LADDER if shows_spillover(order, own, design))
 
-    def on_finer(self, order: int) -> ClosedLoop:
+    def on_order(self, order: int) -> ClosedLoop:
         """Return the loop of the nominal arm on another truth, for its eigenvalues alone."""
-        if order not in self._finer:
+        if order not in self._of_order:
             truth = self._study.setup.truth(order, interpreted=True)
-            self._finer[order] = close_around(self.base({}).controller, truth)
-        return self._finer[order]
+            self._of_order[order] = close_around(self.base({}).controller, truth)
+        return self._of_order[order]
 
 
 _loops: dict[str, ArmLoops] = {}

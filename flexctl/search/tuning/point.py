@@ -76,7 +76,7 @@ class Point:
     slopes: bool = False
     _loops: dict[tuple[int, float], ClosedLoop] = field(default_factory=dict)
     _free: dict[int, ClosedLoop] = field(default_factory=dict)
-    _finer: dict[int, ClosedLoop] = field(default_factory=dict)
+    _of_order: dict[int, ClosedLoop] = field(default_factory=dict)
     _linear: dict[Case, LinearLoop] = field(default_factory=dict)
     _runs: dict[int, Trajectory] = field(default_factory=dict)
     _demanded: dict[int, Trajectory] = field(default_factory=dict)
@@ -101,12 +101,12 @@ class Point:
                 self._loops[key] = self.problem.loop(arm, self.u)
         return self._loops[key]
 
-    def on_finer(self, order: int) -> ClosedLoop:
+    def on_order(self, order: int) -> ClosedLoop:
         """Return the loop of the nominal arm on another truth."""
-        if order not in self._finer:
-            base = arm_loops(self.problem.study).on_finer(order)
-            self._finer[order] = loop_at(base, self.problem.free.values(self.u))
-        return self._finer[order]
+        if order not in self._of_order:
+            base = arm_loops(self.problem.study).on_order(order)
+            self._of_order[order] = loop_at(base, self.problem.free.values(self.u))
+        return self._of_order[order]
 
     def _of_any_stiffness(self, arm: int) -> ClosedLoop:
         """Return the loop of an arm with free errors of the stiffness, zero at first."""
@@ -158,7 +158,7 @@ class Point:
         """Linear loop of a case, without factors of the torques."""
         if case not in self._linear:
             order = case.order
-            loop = self.on_finer(order) if order else self.loop(case.arm, case.error)
+            loop = self.on_order(order) if order else self.loop(case.arm, case.error)
             beside = self._beside.linear(case) if self._beside else None
             self._linear[case] = linear_loop(loop, case.time, beside)
         return self._linear[case]

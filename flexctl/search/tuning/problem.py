@@ -45,7 +45,7 @@ class Problem(Goals):
         As a verdict finds it: on each order at rest at the end, and at the worst pose of the
         motion. Measured as in `spectral[0]`; 1 where there is no equilibrium, or no loop.
         """
-        here, orders = self.point(u, slopes=False), arm_loops(self.study).finer
+        here, orders = self.point(u, slopes=False), arm_loops(self.study).other_orders
         try:
             poses = linear_poses(here.loop(0))
         except _NO_LOOP:
@@ -55,7 +55,7 @@ class Problem(Goals):
     def _spilled(self, here: Point, poses: LinearPoses, order: int) -> Iterator[tuple[Case, float]]:
         """Cases of one order in which the loop is unstable, and by how much."""
         try:
-            judged = judge_stability(here.loop(0), poses, [here.on_finer(order)])
+            judged = judge_stability(here.loop(0), poses, [here.on_order(order)])
             at_rest = judged.abscissae[judged.orders.index(order)]
             cases = [] if at_rest <= 0 else [Case(order=order)]
             cases += [Case(order=order, time=t) for _, t, _ in judged.spilling]

@@ -222,7 +222,7 @@ class Rounds:
         limit.
         """
         stable = self.problem.spectral[0]
-        finer = (Case(order=order) for order in arm_loops(self.problem.study).finer)
+        finer = (Case(order=order) for order in arm_loops(self.problem.study).other_orders)
         stable = replace(stable, cases=tuple(dict.fromkeys((*stable.cases, *finer))))
         others = self.problem.spectral[1:]
         problem = exact_limits(replace(self.problem, spectral=(stable, *others)))
