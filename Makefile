@@ -34,8 +34,9 @@ papers: $(READY) ## every claim of the papers beside ours, and their figures, in
 test: lint ## format check, lint, types, import arrows, quick tests
 	$(PY) -m pytest -n 2 --dist loadfile -m "not slow"
 
+# whole files to a process would leave one of two alone with the longest file for an hour
 test-all: lint $(BENCH_READY) ## the same with the slow tests
-	$(PY) -m pytest -n 2 --dist loadfile
+	$(PY) -m pytest -n 2 --dist worksteal
 
 battery: $(READY) ## random arms with random designs; SEEDS=200 START=0, goes on where it stopped
 	$(PY) -m tests.battery.run --seeds $(SEEDS) --start $(START) --jobs $(JOBS)
