@@ -91,7 +91,8 @@ def _certified(A: Array, sample_time: float | None, decay: float, r: float) -> C
     T, bound = bounded(A, r, sampled=sample_time is not None)
     limit = -decay if sample_time is None else float(np.exp(-decay * sample_time))
     if sample_time is not None and decay:
-        limit *= 1 - 4 * np.finfo(float).eps  # round-off of the exponential
+        # round-off of the exponential, and of its argument
+        limit *= 1 - (4 + decay * sample_time) * np.finfo(float).eps
     return Certificate(
         proven=bool(bound < limit),
         bound=bound,

@@ -29,16 +29,19 @@ def forbid_feedthrough(
     """
     m, p = (size - loop.order for size in loop.shape)
     acts = np.einsum("ri,xij,jq->xrq", loop.D12, structure.directions[:, :m, :p], loop.D21)
-    fixed = loop.D11 + loop.D12 @ structure.offset[:m, :p] @ loop.D21
-    size = max(float(np.abs(part).max(initial=0.0)) for part in (acts, fixed)) or 1.0
+    Dk = loop.effective(structure.offset)[:m, :p]  # Dk (I - D Dk)^-1
+    parts = [acts, loop.D11, np.abs(loop.D12) @ np.abs(Dk) @ np.abs(loop.D21)]
+    size = max(float(np.abs(part).max(initial=0.0)) for part in parts) or 1.0
+    fixed = loop.D11 + loop.D12 @ Dk @ loop.D21
     rows = acts.reshape(len(acts), -1).T
-    if np.abs(rows).max(initial=0.0) <= _ZERO * size and np.abs(fixed).max(initial=0) <= 0:
+    if max(np.abs(part).max(initial=0.0) for part in (rows, fixed)) <= _ZERO * size:
         return structure
     x = -np.linalg.lstsq(rows, fixed.ravel())[0]
     left = np.abs(rows @ x + fixed.ravel()).max(initial=0.0)
     bounded = np.isfinite(structure.lower).any() or np.isfinite(structure.upper).any()
     if left > _ZERO * size:
-        where = np.unravel_index(int(np.abs(fixed).argmax()), fixed.shape)
+        remainder = np.abs(rows @ x + fixed.ravel())
+        where = np.unravel_index(int(remainder.argmax()), fixed.shape)
         raise DesignError(
             "synthesise: the H2 norm is infinite: the closed loop has a feedthrough from input "
             f"w{where[1] + 1} to output z{where[0] + 1}; use norm='hinf', or change the plant"

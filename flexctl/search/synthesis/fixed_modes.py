@@ -65,23 +65,46 @@ def require_no_fixed_mode(loop: Interconnection, asked_by: str, decay: float | N
     DesignError
         Naming the mode, and whether it is uncontrollable or unobservable.
     """
-    A, size = loop.A, float(np.linalg.norm(loop.A))
-    B, C = _scaled(loop.B, size), _scaled(loop.C.T, size).T
-    found = [(value, "is not stable and") for value in _not_stable(A, loop.sampled)]
+    found = [(value, "is not stable and") for value in _not_stable(loop.A, loop.sampled)]
     if decay:
-        slow = _slower(A, loop.sampled, decay * (1 - _CLEARLY))
+        slow = _slower(loop.A, loop.sampled, decay * (1 - _CLEARLY))
         found += [(value, "decays more slowly than wanted and is") for value in slow]
     for value, what in found:
-        shifted = A - value * np.eye(len(A))
-        for pencil, word in (
-            (np.hstack([shifted, B]), "uncontrollable"),
-            (np.vstack([shifted, C]), "unobservable"),
-        ):
-            if scipy.linalg.svdvals(pencil)[-1] <= _SMALLEST * size:
-                raise DesignError(
-                    f"{asked_by}: the eigenvalue {_shown(value)} {what} {word}: "
-                    "no feedback from y to u moves it"
-                )
+        if word := _why_fixed(loop, value):
+            raise DesignError(
+                f"{asked_by}: the eigenvalue {_shown(value)} {what} {word}: "
+                "no feedback from y to u moves it"
+            )
+
+
+def fixed_decay(loop: Interconnection, at_most: float) -> float:
+    """Decay of the slowest stable mode that u does not move or y does not show, or `at_most`.
+
+    Both in [1/s], or in one sample. It bounds what any loop reaches: poles of weights are such
+    modes.
+    """
+    slow = _slower(loop.A, loop.sampled, at_most)
+    decays = -np.log(np.abs(slow)) if loop.sampled else -slow.real
+    fixed = [
+        float(decay)
+        for value, decay in zip(slow, decays, strict=True)
+        if decay > 0 and _why_fixed(loop, value)
+    ]
+    return min([at_most, *fixed])
+
+
+def _why_fixed(loop: Interconnection, value: complex) -> str:
+    """Why no feedback moves an eigenvalue of the plant; empty where one does."""
+    A, size = loop.A, float(np.linalg.norm(loop.A))
+    B, C = _scaled(loop.B, size), _scaled(loop.C.T, size).T
+    shifted = A - value * np.eye(len(A))
+    for pencil, word in (
+        (np.hstack([shifted, B]), "uncontrollable"),
+        (np.vstack([shifted, C]), "unobservable"),
+    ):
+        if scipy.linalg.svdvals(pencil)[-1] <= _SMALLEST * size:
+            return word
+    return ""
 
 
 def can_place_all(loop: Interconnection, structure: ControllerStructure) -> bool:
@@ -109,18 +132,16 @@ def require_movable(
 ) -> None:
     """Refuse a structure with which no loop can be stable, whatever its free numbers are.
 
-    A fixed mode is an eigenvalue for all free numbers: for one choice that is drawn, and for two
-    others. The sum of all eigenvalues may be fixed too: that of velocities without damping. The
-    numbers have `sizes` (n,). Source: [WangDavison73].
+    A fixed mode is an eigenvalue for all free numbers: for one choice that is drawn between their
+    bounds, and for two others. The sum of all eigenvalues may be fixed too: that of velocities
+    without damping. The numbers have `sizes` (n,). Source: [WangDavison73].
 
     Raises
     ------
     DesignError
         Naming the mode, or the sum.
     """
-    random = np.random.default_rng(0)
-    drawn = sizes * random.uniform(0.3, 1.0, (3, len(sizes))) * random.choice([-1, 1], len(sizes))
-    drawn = np.clip(drawn, structure.lower, structure.upper)
+    drawn = _drawn(structure, sizes, np.random.default_rng(0))
     closed = [scipy.linalg.matrix_balance(loop.closed(structure.gain(x)).A)[0] for x in drawn]
     first, *others = closed
     # of a free structure the modes that stay are uncontrollable, or unobservable
@@ -133,6 +154,19 @@ def require_movable(
             )
     if not loop.sampled:
         _require_movable_sum(loop.A, closed, asked_by)
+
+
+def _drawn(structure: ControllerStructure, sizes: Array, random: np.random.Generator) -> Array:
+    """Draw three choices (3, n) of free numbers, `sizes` (n,) away from zero or a bound, inwards.
+
+    None lies on a bound, where all three would be the same.
+    """
+    near = np.clip(0.0, structure.lower, structure.upper)
+    above = np.minimum(sizes, structure.upper - near)
+    below = np.minimum(sizes, near - structure.lower)
+    either = random.choice([True, False], len(sizes))
+    upwards = np.where((above > 0) & (below > 0), either, above > 0)
+    return near + np.where(upwards, above, -below) * random.uniform(0.3, 1.0, (3, len(sizes)))
 
 
 def _require_movable_sum(A: Array, closed: Sequence[Array], asked_by: str) -> None:

@@ -15,12 +15,14 @@ from flexctl.search.synthesis.eigenvalues import (
     excess_pieces,
     radius_pieces,
 )
+from flexctl.search.synthesis.fixed_modes import fixed_decay
 from flexctl.search.synthesis.interconnection import Interconnection
 from flexctl.search.synthesis.one_gain import gains_between_crossings
 from flexctl.search.synthesis.starts import make_starts, typical_gain, typical_rate
 from flexctl.search.synthesis.structures import ControllerStructure
 
 CLEAR = 1e-7  # of the typical rate: nearer to the axis round-off may decide
+_OF_FIXED = 0.5  # of the decay of a mode that no feedback moves, where that is slower
 _BRIEF = 300  # evaluations from each start
 _PLAIN = 12  # starts before the sum over all eigenvalues is tried
 # how far left the sum wants all eigenvalues: of the typical rate; of the unit circle's radius
@@ -39,6 +41,7 @@ class StabilitySearch:
         self.loop, self.structure, self.target = loop, structure, target
         self.edge = 1.0 if loop.sampled else 0.0
         self.rate = typical_rate(loop.A, loop.sampled)
+        self.clear = clear_decay(loop, CLEAR)
         self.scale = variable_sizes(loop, structure)
         self.evaluations = self.starts = 0
         self.best: Minimum | None = None
@@ -77,7 +80,7 @@ class StabilitySearch:
             found = self._descend(self.spectrum, x, self.target)
             if self.best is None or found.objective < self.best.objective:
                 self.best = found
-            if found.objective < self.edge - CLEAR * self.rate:
+            if found.objective < self.edge - self.clear:
                 yield found
 
     def _descend(self, functions: Functions, x: Array, target: float) -> Minimum:
@@ -94,6 +97,15 @@ class StabilitySearch:
         )
         self.evaluations += found.evaluations
         return found
+
+
+def clear_decay(loop: Interconnection, share: float) -> float:
+    """Return a share of the typical rate, [1/s] or in one sample, or less where no loop has more.
+
+    A stable mode that no feedback moves may be slower: that of a weight that nearly integrates.
+    """
+    wanted = share * typical_rate(loop.A, loop.sampled)
+    return min(wanted, _OF_FIXED * fixed_decay(loop, wanted / _OF_FIXED))
 
 
 def variable_sizes(loop: Interconnection, structure: ControllerStructure) -> Array:

@@ -41,6 +41,9 @@ class ControllerStructure(Summary):
         k.
     dt
         Sample time [s] that its numbers hold for; 0: continuous time; None: any.
+    extends
+        Whether the plant may have more u and y than these, which are not used: of channels that are
+        named by their indices.
 
     Examples
     --------
@@ -61,6 +64,7 @@ class ControllerStructure(Summary):
     upper: Array
     order: int
     dt: float | None = None
+    extends: bool = False
 
     def __post_init__(self) -> None:
         """Check that shapes fit each other."""
@@ -153,7 +157,7 @@ class ControllerStructure(Summary):
                 for j in [*inputs, *(p + one for one in states)]:
                     table[i][j] = _entry_name(i, j, m, p)
             before += order
-        return cls.table(table, k)
+        return replace(cls.table(table, k), extends=True)
 
     @classmethod
     def pid(
@@ -220,7 +224,7 @@ class ControllerStructure(Summary):
                     part("Kd")[u, column] -= 1 / Tf
                     offset[row, y] = T / Tf
                     offset[row, column] = (1.0 if sampled else 0.0) - T / Tf
-        made = cls._of(parts, offset, k, bounds)
+        made = replace(cls._of(parts, offset, k, bounds), extends=True)
         return replace(made, dt=T if sampled else 0.0) if k else made
 
     @classmethod
@@ -240,6 +244,19 @@ class ControllerStructure(Summary):
             upper=high,
             order=order,
         )
+
+    def on(self, outputs: int, inputs: int) -> ControllerStructure:
+        """Return the same for so many u and y, the additional ones unused, if it `extends`."""
+        m, p = (size - self.order for size in self.offset.shape)
+        rows, columns = max(outputs - m, 0), max(inputs - p, 0)
+        if not self.extends or not (rows or columns):
+            return self
+
+        def extended(K: Array) -> Array:
+            K = np.insert(K, [m] * rows, 0.0, axis=-2)
+            return np.insert(K, [p] * columns, 0.0, axis=-1)
+
+        return replace(self, offset=extended(self.offset), directions=extended(self.directions))
 
     @property
     def free(self) -> bool:

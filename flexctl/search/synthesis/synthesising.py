@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, get_args
 
 import numpy as np
@@ -31,11 +31,11 @@ from flexctl.search.synthesis.generalised_plant import (
 from flexctl.search.synthesis.interconnection import Interconnection
 from flexctl.search.synthesis.norm_search import Norm, NormSearch
 from flexctl.search.synthesis.stability_search import (
+    clear_decay,
     require_single_gain,
     spectral_abscissa,
     variable_sizes,
 )
-from flexctl.search.synthesis.starts import typical_rate
 from flexctl.search.synthesis.structure_input import are_rows
 from flexctl.search.synthesis.structures import ControllerStructure
 
@@ -159,12 +159,14 @@ def synthesise(
         largest real part of an eigenvalue [1/s], where w and z do not count.
     nmeas, ncon
         How many of the last outputs are y, and of the last inputs u; or their names, or indices.
-        The size of the structure unless they are given.
+        The size of the structure unless they are given; those of which `ControllerStructure.pid`
+        and `decentralised` name no channel are not used.
     start
         A controller from which to search, besides others: K, or a `control.StateSpace`.
     decay
-        The spectral abscissa is kept below -`decay` [1/s]; default 1e-6 of the typical rate. Of
-        ``abscissa`` the least that the answer has.
+        The spectral abscissa is kept below -`decay` [1/s]; default 1e-6 of the typical rate, or
+        half of the decay of a mode that no feedback moves, if that is less. Of ``abscissa`` the
+        least that the answer has.
     starts
         Stable loops from which the norm is minimised.
     seed
@@ -218,10 +220,18 @@ def synthesise(
         if loop.shape == (1, 1) and not loop.D.any():
             require_single_gain(loop, "synthesise")
         free = forbid_feedthrough(loop, chosen) if norm == "h2" and not loop.sampled else chosen
-        slowest = _DECAY * typical_rate(loop.A, loop.sampled) if wanted is None else wanted
-        task = NormSearch(loop, free, norm, slowest * (generalised.period or 1.0))
+        if wanted is None:
+            slowest = clear_decay(loop, _DECAY)
+        else:
+            slowest = wanted * (generalised.period or 1.0)
+        task = NormSearch(loop, free, norm, slowest)
         given = None if first is None else free.nearest(first)
-        found, tried = task.run(given, starts, seed, callback)
+
+        def tell(progress: Progress) -> bool | None:
+            value = _told(task, generalised.period, progress.objective)
+            return callback and callback(replace(progress, objective=value))
+
+        found, tried = task.run(given, starts, seed, tell)
         K = free.gain(found.x)
         K = own.behind(K) if effective else K
     result = _record(generalised, task, K, chosen.named(chosen.nearest(K)), found, tried)
@@ -246,7 +256,8 @@ def _read(
     if not isinstance(structure, ControllerStructure):
         structure = _read_table(structure)
     m, p = (size - structure.order for size in structure.offset.shape)
-    return read_plant(plant, p if nmeas is None else nmeas, m if ncon is None else ncon), structure
+    generalised = read_plant(plant, p if nmeas is None else nmeas, m if ncon is None else ncon)
+    return generalised, structure.on(len(generalised.u), len(generalised.y))
 
 
 def _read_table(structure: Any) -> ControllerStructure:
@@ -258,6 +269,13 @@ def _read_table(structure: Any) -> ControllerStructure:
     if all(isinstance(one, bool | np.bool_) for row in entries for one in row):
         return ControllerStructure.pattern(np.array(entries, dtype=bool))
     return ControllerStructure.table(entries)
+
+
+def _told(task: NormSearch, period: float | None, value: float) -> float:
+    """Return what is minimised as it is told: of a spectral radius the abscissa ln|z|/T [1/s]."""
+    if task.kind != "abscissa" or period is None:
+        return value
+    return spectral_abscissa(np.array([complex(value)]), period)
 
 
 def _require_same_time(structure: ControllerStructure, plant: GeneralisedPlant) -> None:
@@ -316,6 +334,7 @@ def _record(
             "synthesise: gains grow until round-off decides about stability "
             f"(up to {np.abs(K).max():.3g}); set bounds, or count u among the outputs z"
         )
+    told = partial(_told, task, plant.period)
     norm, status = found.objective, found.status
     if task.kind != "abscissa":  # that of the loop as it is, not as it was scaled
         norm = task.norm_of(system).largest
@@ -335,5 +354,5 @@ def _record(
         status="unbounded" if status == "target" else status,
         evaluations=task.evaluations,
         starts=starts,
-        history=tuple((one.evaluations, one.objective) for one in found.history),
+        history=tuple((one.evaluations, told(one.objective)) for one in found.history),
     )

@@ -42,6 +42,4 @@ def _sized(order: int) -> str:
 
 def _decays(abscissa: float, certified: bool) -> str:
     proof = "proven" if certified else "not proven"
-    return (
-        f"Every disturbance decays at {-abscissa:.3g} 1/s at least, {proof} in interval arithmetic."
-    )
+    return f"Spectral abscissa {abscissa:.4g} 1/s; stability {proof} in interval arithmetic."
