@@ -213,12 +213,17 @@ def _law_slopes(
 ) -> tuple[Array, ...]:
     """Slopes of the law of the gross motion where the reference ends, without observer.
 
-    See `Controller.law_jacobian`.
+    See `Controller.law_jacobian`. They are those of the continuous law: rates of own states of a
+    sampled one are (z+ - z)/T.
     """
     if parts.external is not None:
         expected = "numbers or modes of the arm, as the law comes from outside"
         got = design.reference.shaper and design.reference.shaper.frequency
         raise refuse(design.label, "reference.shaper.frequency", expected=expected, got=got)
+    if design.loop.sample_time and parts.own_states:
+        loop = design.loop.model_copy(update={"sample_time": 0.0})
+        design = design.model_copy(update={"loop": loop})
+        parts = _law_parts(plant, design, motion)
     controller = Controller(
         design=design,
         plant=plant,

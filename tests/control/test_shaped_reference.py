@@ -162,6 +162,30 @@ def test_a_controller_shapes_for_the_mode_of_its_design_plant(make):
     assert any("shaped by ZVD" in sentence for sentence in controller.assumptions)
 
 
+LAWS_WITH_STATES = {
+    "pid": {"gains": {"Gp": [30.0], "Gv": [2.0], "derivative_filter": [60.0]}},
+    "joint-pd": {
+        "gains": {"Gp": [30.0], "Gv": [2.0]},
+        "filters": [{"kind": "low-pass", "order": 2, "frequency": 60.0}],
+    },
+}
+
+
+@pytest.mark.parametrize("method", LAWS_WITH_STATES)
+def test_a_sampled_law_is_shaped_for_the_loop_without_sampling(make, method):
+    def shaper(loop):
+        reference = {"kind": "cycloid", "from": [0.0], "to": [1.0], "duration": 0.5}
+        reference["shaper"] = {"kind": "ZVD", "frequency": "loop1"}
+        tables = {"reference": reference, "loop": loop} | LAWS_WITH_STATES[method]
+        design = make_design([0.0], [1.0], method, **tables)
+        return design_controller(make["single"](), design).reference.shaper
+
+    continuous, sampled = shaper({}), shaper({"sample_time": 0.01, "delay": 0.001})
+
+    assert sampled.frequencies == pytest.approx(continuous.frequencies, rel=1e-9)
+    assert sampled.damping_ratios == pytest.approx(continuous.damping_ratios, rel=1e-7)
+
+
 def test_a_number_beside_a_mode_has_the_damping_ratio_that_is_stated(make):
     own = shaped_controller(make["single"]()).reference.shaper
     shaper = shaped_controller(
