@@ -48,15 +48,26 @@ def _warn(*lines: str) -> None:
         warnings.warn(line, FlexctlWarning, stacklevel=3)
 
 
-def true_arm(arm: Arm, options: LoopOptions) -> Arm:
-    """Return the arm as it is: of its own file if there is one, with the truth's own changes."""
-    own = load_model(options.truth_model) if options.truth_model else arm
+def truth_model(arm: Arm, options: LoopOptions) -> Arm | None:
+    """Return the arm of --truth-model, with the options of both plants; None where none is given.
+
+    InputError where it has not as many links as the arm.
+    """
+    if not options.truth_model:
+        return None
+    own = load_model(options.truth_model)
     if len(own.links) != len(arm.links):
         raise InputError(
             f"--truth-model {options.truth_model}: expected {len(arm.links)} links as {arm.name} "
             f"has, got {len(own.links)}"
         )
-    return apply_settings(own, options.truth_set, option="--truth-set")
+    return with_options(own, foreshortening=options.foreshortening, damping=options.damping)
+
+
+def true_arm(arm: Arm, options: LoopOptions) -> Arm:
+    """Return the arm as it is: of its own file if there is one, with the truth's own changes."""
+    own = truth_model(arm, options)
+    return apply_settings(own or arm, options.truth_set, option="--truth-set")
 
 
 def read_specs(option: str, texts: Sequence[str]) -> dict[str, str | Variation]:

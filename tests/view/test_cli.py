@@ -9,11 +9,18 @@ import sys
 import pytest
 
 from flexctl.errors import ComputationError, DesignError
-from flexctl.model.lookup import list_designs, list_models
+from flexctl.model.lookup import list_designs, list_models, load_model, model_text
+from flexctl.model.settings import apply_settings
 from flexctl.view import cli
+from flexctl.view.commands.simulation import _close
+from flexctl.view.options import SimulateOptions
 from flexctl.view.output import replacing
+from flexctl.view.request import load_arm, true_arm
 
-QUICK = ("single-link-hub", "hub-pd", "-m", "1", "--truth-modes", "1")
+ARM = ("single-link-hub", "hub-pd", "-m", "1")
+QUICK = (*ARM, "--truth-modes", "1")
+TWO_MODES = "truth={kind='modes', order=2}"
+OVER_A_GAIN = ("--over", "gains.Gp=10:20", "--points", "2")
 
 BAD_INPUT = {
     "no command": [],
@@ -257,3 +264,51 @@ def test_list_names_every_file_of_the_catalogue(flexctl):
 
 def test_list_reads_as_a_table(flexctl):
     assert "single-link-hub" in flexctl("list").out
+
+
+@pytest.fixture
+def soft_model(tmp_path):
+    """The arm of QUICK as a file of its own, a third as stiff and judged on three modes."""
+    path = tmp_path / "soft.toml"
+    settings = ("link1.EI=*0.3", "truth={kind='modes', order=3}")
+    path.write_text(model_text(apply_settings(load_model("single-link-hub"), settings)))
+    return path
+
+
+def test_eigenvalues_are_judged_on_the_truth_of_the_true_arm(flexctl, soft_model):
+    words = ("track", *ARM, *OVER_A_GAIN, "--json")
+    own = flexctl(*words, "--truth-model", soft_model)
+    set_to = flexctl(*words, "--truth-set", TWO_MODES)
+    orders = [json.loads(said.out)["truth"]["order"] for said in (own, set_to)]
+
+    assert orders == [3, 2]
+
+
+def test_a_run_is_of_the_truth_of_the_true_arm(soft_model):
+    own = SimulateOptions(modes=1, truth_model=str(soft_model))
+    set_to = SimulateOptions(modes=1, truth_set=(TWO_MODES,))
+    loops = [_close(options, *ARM[:2]) for options in (own, set_to)]
+
+    assert [loop.truth.basis.order for loop in loops] == [3, 2]
+
+
+def test_eigenvalues_are_those_of_the_true_arm_in_a_file_of_its_own(flexctl, soft_model):
+    words = ("track", *QUICK, *OVER_A_GAIN, "--json")
+    changes = ((), ("--truth-model", soft_model), ("--truth-set", "link1.EI=*0.3"))
+    nominal, own, set_to = [
+        [branch["im"] for branch in json.loads(flexctl(*words, *more).out)["branches"]]
+        for more in changes
+    ]
+
+    assert own == set_to
+    assert own != nominal
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_damping_and_foreshortening_hold_for_both_plants(soft_model, own):
+    options = SimulateOptions(
+        truth_model=str(soft_model) if own else None, damping=0.07, foreshortening=False
+    )
+    (link,) = true_arm(load_arm("single-link-hub", options), options).links
+
+    assert (link.damping_ratio, link.foreshortening) == ((0.07,), False)

@@ -27,6 +27,7 @@ from flexctl.view.request import (
     read_number,
     true_arm,
     truth_basis,
+    truth_model,
 )
 
 _DISCRETISATION = re.compile(r"(?:(m)|e)([1-9][0-9]{0,2})")
@@ -42,7 +43,8 @@ def track_design(options: TrackOptions, model: str, word: str) -> Result:
         raise InputError(f"--motion: expected none with --over, got {options.motion}")
     discretisations = [options, *(read_beside(text, options) for text in options.beside)]
     arm = load_arm(model, options)
-    true_arm(arm, options)  # a setting that cannot be made is refused under the option's name
+    own_model = truth_model(arm, options)
+    as_it_is = true_arm(arm, options)  # settings that are refused name their option
     design = load_gain_set(word, arm)
     records: list[EigenvalueLoci] = []
     with progress() as say:
@@ -56,7 +58,8 @@ def track_design(options: TrackOptions, model: str, word: str) -> Result:
                 redesign=options.redesign,
                 points=options.points,
                 proven=options.proven,
-                truth_basis=truth_basis(arm, basis, own),
+                true_arm=own_model,
+                truth_basis=truth_basis(as_it_is, basis, own),
                 design_basis=basis,
                 truth_set=options.truth_set,
                 fields=bool(options.beside),

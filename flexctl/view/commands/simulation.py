@@ -147,9 +147,9 @@ def _close(options: SimulateOptions, model: str, design: str) -> ClosedLoop:
     arm = load_arm(model, options)
     gains = load_gain_set(design, arm)
     basis = design_basis(options) or gains.basis
-    truth = truth_basis(arm, basis, options)
+    as_it_is = true_arm(arm, options)
     controller = design_controller(arm, gains, basis)
-    return close_loop(controller, true_arm(arm, options), truth)
+    return close_loop(controller, as_it_is, truth_basis(as_it_is, basis, options))
 
 
 def _animate(loop: ClosedLoop, run: Trajectory, path: Path) -> None:
