@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
+from flexctl.beam import natural_modes
 from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.model import nearest
 from flexctl.plant import Plant, line_modes
-
-_RIGID = 1e-9  # of the largest squared frequency: motions without strain
 
 
 def require_line_mode(plant: Plant, name: str, key: str) -> None:
@@ -98,8 +96,8 @@ def participation(plant: Plant, joints: Array, free: int | None) -> Participatio
         (T.T @ part @ T)[np.ix_(moving, moving)]
         for part in (plant.mass_matrix(q), plant.elastic_stiffness(q))
     )
-    squares, modes = scipy.linalg.eigh((K + K.T) / 2, (M + M.T) / 2)
-    shares = np.abs(modes * (M @ modes)) * (squares > _RIGID * squares[-1])
+    squares, modes = natural_modes((K + K.T) / 2, (M + M.T) / 2)
+    shares = np.abs(modes * (M @ modes)) * (squares > 0)
     return Participation(
         names=tuple(known),
         natural=np.sqrt(np.maximum(squares, 0.0)),
