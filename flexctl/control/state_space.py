@@ -80,7 +80,7 @@ class _Outside:
         f = self.choice.function
         self._check_sizes(f)
         signals = self._signals(law_signals(self.plant, integral=False), f.numel_in(1))
-        y = ca.vertcat(*(self._chosen(entry, signals.q, signals.v) for entry in self.inputs))
+        y = self._inputs(signals)
         arguments = [signals.s, signals.z, signals.q_d, signals.v_d, signals.a_d, y]
         tau, moved = map(ca.densify, _expanded(f, self.design.label).call(arguments))
         results, state = ca.vertcat(tau, moved), ca.vertcat(signals.z, signals.q, signals.v)
@@ -118,14 +118,18 @@ class _Outside:
         return (*entries, self._gravity, self.design.loop.sample_time)
 
     def _inputs(self, signals: Signals) -> ca.SX:
-        """Give the inputs e (k, 1) of the law: errors, measurements, desired values."""
+        """Give the inputs e (k, 1) of the law: errors, measurements, desired values.
+
+        A function gets measurements in place of errors: it knows the desired motion.
+        """
         desired, gravity = (signals.q_d, signals.v_d, signals.a_d), self._gravity
         position, speed = desired_signals(self.plant, self.positions, desired, gravity=gravity)
         entries = []
         for entry in self.inputs:
             reference = self._chosen(entry, position, speed)
             read = self._chosen(entry, signals.q, signals.v)
-            kinds = {"error": reference - read, "measured": read, "desired": reference}
+            error = reference - read if self.choice.function is None else read
+            kinds = {"error": error, "measured": read, "desired": reference}
             entries.append(kinds[entry.kind])
         return ca.vertcat(*entries)
 

@@ -304,7 +304,7 @@ class StateSpace(Record):
     signals, and with the prefix ``measured_`` or ``desired_`` these themselves. tau are torques in
     the order of the joints [N m, N; A, V of motors], added to those of `feedforward`. The matrices
     stand in `file` or here; without states A, B and C are left out. `function`, in memory only, is
-    (t, z, q_d, v_d, a_d, y) -> (tau, z'), z+ if sampled, y being the measurements themselves.
+    (t, z, q_d, v_d, a_d, y) -> (tau, z'), z+ if sampled, y being measurements in place of errors.
     `sample_time` [s] is 0 for a continuous law.
     """
 

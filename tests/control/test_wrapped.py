@@ -278,6 +278,19 @@ def function(sizes=(1, 0, 1, 1, 1, 1), outputs=(1, 0)):
     return ca.Function("law", inputs, [ca.SX.zeros(size) for size in outputs])
 
 
+def test_a_function_gets_measurements_and_desired_values_by_their_names(one):
+    inputs = [
+        ca.SX.sym(name, size) for name, size in zip("tzqvay", (1, 0, 1, 1, 1, 3), strict=True)
+    ]
+    law = ca.Function("law", inputs, [inputs[5][0] + 10 * inputs[5][1] + 100 * inputs[5][2], []])
+    measures = ["joint1", "measured_joint1_rate", "desired_joint1"]
+    controller = wrap_controller(law, one, REFERENCE, measures=measures)
+
+    tau, _ = torque(controller, [0.1], [0.2], q_d=[0.5])
+
+    assert tau == pytest.approx([0.1 + 10 * 0.2 + 100 * 0.5])
+
+
 def solver_function():
     inputs = [ca.MX.sym(f"i{k}", size) for k, size in enumerate((1, 0, 1, 1, 1, 1))]
     x, p = ca.SX.sym("x"), ca.SX.sym("p")
