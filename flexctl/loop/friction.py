@@ -33,7 +33,7 @@ def friction_assumptions(truth: Plant, design: Design, final: Array) -> tuple[st
 def holding_torque(truth: Plant, final: Array) -> Array:
     """Torques (m,) that hold the arm at joints (m,); NaN where nothing can."""
     try:
-        return find_equilibrium(truth, truth.straight(final))[1]
+        return find_equilibrium(truth, truth.straight(final))[1] * truth.torque_per_command
     except ComputationError:
         return np.full(truth.m, np.nan)
 

@@ -160,6 +160,15 @@ def test_a_joint_that_friction_holds_creeps_at_the_rate_that_is_stated(slider):
     ]
 
 
+def test_the_creep_under_the_weight_is_that_of_the_torque_whatever_is_commanded(make):
+    link = {"joint": "prismatic", "hub": {"mass": MASS}, "friction": {"coulomb": 1.0}}
+    motor = {"command": "current", "torque_constant": 0.02}  # 25 A carry the weight of 0.5 N
+    arm = make["arm"]([link | {"motor": motor}], (0.0, 0.0, -0.25))
+    loop = make["close"](arm, make["design"]([0.0], [0.0], "joint-pd", kind="setpoint"))
+
+    assert any("0.00055 m/s under the weight" in line for line in loop.assumptions)
+
+
 def test_free_numbers_of_friction_reach_runs_and_the_design_knows_none(slider):
     loop = slider({"coulomb": 0.6}, gains={"Gp": [50.0], "Gv": [10.0]})
     other = loop.at({"link1.friction.coulomb": 0.1})
