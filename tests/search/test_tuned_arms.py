@@ -1,5 +1,8 @@
 """Arms that tuning verifies on, and a share of them on which limits are kept."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -18,7 +21,9 @@ from flexctl.search.samples import Variation, read_variation
 from flexctl.search.tuning import rounds
 from flexctl.search.tuning.arms import ArmSet
 from flexctl.search.tuning.reading import read_problem
+from flexctl.search.tuning.requirements import read_requirement
 from flexctl.search.tuning.rounds import _constraint, _Judged
+from flexctl.search.tuning.spectra import Case
 from flexctl.search.tuning.verification import Verified, verdict_on
 from flexctl.verdict import linear_metrics
 from tests.model.test_tune_table import with_tune
@@ -251,6 +256,48 @@ def test_a_broken_limit_is_told_where_its_value_is_worst(times):
 
     assert told.violation == 2.0
     np.testing.assert_equal(told.value, max(times[1:]) if np.isfinite(times[2]) else np.nan)
+
+
+def judged_arms(*arms, violation=0.0, failed=None):
+    """A place with verdicts on these arms, of which the last violates limits so or fails."""
+    every = [
+        Verified(
+            arm=arm,
+            metrics={"margins.phase_deg": [70.0], "effort.peak": [4.0, 6.0]},
+            failed=None,
+            violations=(0.0,),
+            lost=((),),
+            objective=1.0,
+        )
+        for arm in arms
+    ]
+    every[-1] = replace(every[-1], failed=failed, violations=(violation,))
+    return _Judged(u=np.zeros(2), arms=tuple(every))
+
+
+@pytest.mark.parametrize(("limit", "met"), [("nominal.", True), ("", False)])
+def test_a_limit_of_the_nominal_arm_is_met_whatever_becomes_of_other_arms(limit, met):
+    requirement = read_requirement(f"{limit}margins.phase_deg>=60")
+    judged = judged_arms({}, {"payload.mass": 5.0}, failed="the loop is not stable")
+    told = _constraint(0, SimpleNamespace(requirements=[requirement]), judged, judged)
+
+    assert told.met is told.was_met is met
+
+
+@pytest.mark.parametrize(("limit", "value"), [("effort.peak>=5", 4.0), ("effort.peak<=5", 6.0)])
+def test_a_limit_is_told_on_the_joint_that_is_furthest_beyond_it(limit, value):
+    judged = judged_arms({}, violation=0.2)
+    problem = SimpleNamespace(requirements=[read_requirement(limit)])
+
+    assert _constraint(0, problem, judged, judged).value == value
+
+
+def test_a_place_without_a_verdict_on_some_arm_is_worse_than_one_that_spills_over():
+    failed = judged_arms({}, {"payload.mass": 5.0}, failed="the loop is not stable")
+    sound = judged_arms({}, {"payload.mass": 5.0}, violation=0.5)
+    spilling = replace(sound, spillover={Case(order=4): 0.3})
+
+    assert sound.order < spilling.order < failed.order
 
 
 @pytest.mark.parametrize("span", ["2:3", "2:5", "1:4"])

@@ -29,7 +29,12 @@ from flexctl.search.tuning.memory import Memory
 from flexctl.search.tuning.reading import read_problem
 from flexctl.search.tuning.runs import Peaks
 from flexctl.search.tuning.spectra import Case, ClosedMatrix, SpectralLimit, spectral_pieces
-from flexctl.search.tuning.verification import watched_over, with_cases
+from flexctl.search.tuning.verification import (
+    verdict_on,
+    verified,
+    watched_over,
+    with_cases,
+)
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict import metrics, unstable_orders
 from flexctl.verdict.performance import judge_residual
@@ -133,6 +138,16 @@ def test_scales_are_ratios_above_zero_and_differences_elsewhere():
     assert ratio.value(0.75) == pytest.approx(4.0 * 10**0.5, rel=1e-9)
     assert shift.value(0.75) == pytest.approx(7.5, rel=1e-9)
     assert ratio.value(ratio.place(4.0)) == shift.value(shift.place(4.0)) == 4.0
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_rounded_values_stay_within_their_bounds(sign):
+    # the tenth digit of a third and of two thirds lies beyond them
+    lower, upper = sorted((sign / 3, 2 * sign / 3))
+    one = FreeNumber(key="gains.Gp", entries=(), lower=lower, upper=upper, start=0.5 * sign)
+
+    assert one.value(1e-13) == lower
+    assert one.value(1 - 1e-13) == upper
 
 
 @pytest.mark.parametrize(
@@ -259,6 +274,9 @@ def test_a_limit_on_the_smallest_sampling_rate_is_refused_where_there_is_none():
         ("stiffness.exact.path_alpha_lower<=-0.2", -1.0, 0.0),
         ("stiffness.exact.path_alpha_lower<=-0.2", -0.1, 0.5),
         ("stability.spectral_abscissa<=0", 0.5, 500.0),
+        ("effort.peak<=5", [4.0, 6.0], 0.2),
+        ("effort.peak>=5", [4.0, 6.0], 0.2),
+        ("effort.peak>=5", [6.0, 5.0], 0.0),
     ],
 )
 def test_violations_count_the_worst_joint_and_what_nothing_limits_is_met(text, value, violation):
@@ -1181,6 +1199,25 @@ def test_the_shortest_settling_time_ends_where_a_later_peak_touches_the_band():
         assert one.starts[0].stationarity < 1e-6
         assert not any(step.violation for step in one.starts[0].history)
     assert again.objective_after == pytest.approx(found.objective_after, rel=1e-4)
+
+
+def test_a_late_error_is_counted_from_the_end_that_the_motion_has_with_these_gains():
+    shaper = {"kind": "ZV", "frequency": "loop1"}  # a stiffer loop ends its motion earlier
+    reference = {"kind": "cycloid", "from": [0.0], "to": [1.0], "duration": 0.5, "shaper": shaper}
+    loop = {"duration": 5.0, "settle_within": 1e-5}
+    design = rigid_pd(Gi=2.0, reference=reference, loop=loop)
+    arm, after = rigid_link(dh={"a": 1.0}), 0.05
+    limits = {"minimise": ABSCISSA, "subject_to": [f"residual.settling_time<={after}"]}
+    problem = read_problem(arm, design, ["gains.Gp"], **limits)
+    u = np.array([0.7])
+    verdict = verdict_on(problem, u, {})
+    own = Peaks(key="residual.settling_time", after=after)
+    late, of_the_file = (
+        own.largest(one, verdict.trajectory) for one in (problem.loop(0, u), problem.loop(0))
+    )
+
+    assert late > of_the_file + 0.01 > 1
+    assert verified(problem, u, verdict, {}).violations == (late,)
 
 
 def test_a_place_without_a_run_has_no_time_to_minimise():

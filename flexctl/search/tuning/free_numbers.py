@@ -87,7 +87,7 @@ class FreeNumber:
             value = np.exp((1 - u) * np.log(self.lower) + u * np.log(self.upper))
         else:
             value = (1 - u) * self.lower + u * self.upper
-        return float(f"{value:.10g}")
+        return min(max(float(f"{value:.10g}"), self.lower), self.upper)
 
     def place(self, value: float) -> float:
         """Return u [-] of a value, the inverse of `value`."""

@@ -88,15 +88,24 @@ class Requirement:
         no_time = self.key == _AT_LIMITS and not self.limit.least and not self.limit.value
         return self.torque_limits or no_time
 
+    def value(self, metrics: Mapping[str, Metric]) -> float:
+        """Return its metric, of several joints the nearest to the limit or the furthest beyond.
+
+        NaN where the verdict has none.
+        """
+        numbers = entries(self.key, metrics)
+        return float(numbers.min() if self.limit.least else numbers.max())
+
     def violation(self, metrics: Mapping[str, Metric]) -> float:
         """By how much it is violated, relative to the limit; 0 where it is met.
 
-        Of several joints the worst counts. Infinite where the verdict has no such metric: a margin
-        of an unstable loop, one that is not computed, a settling time of never.
+        Of several joints that counts which is furthest beyond it. Infinite where the verdict has no
+        such metric: a margin of an unstable loop, one that is not computed, a settling time of
+        never.
         """
         if self.unsaturated:
             return worst(_AT_LIMITS, metrics)
-        value = worst(self.key, metrics)
+        value = self.value(metrics)
         if bool(self.limit.holds(np.array(value))):
             return 0.0
         if not np.isfinite(value):

@@ -25,7 +25,7 @@ from flexctl.search.tuning.loops_of_arms import LostError, arm_loops
 from flexctl.search.tuning.memory import Memory
 from flexctl.search.tuning.problem import Problem
 from flexctl.search.tuning.record import Constraint, Relief, Tuning, Unseen
-from flexctl.search.tuning.requirements import Requirement, is_spectral, worst
+from flexctl.search.tuning.requirements import Requirement, is_spectral
 from flexctl.search.tuning.spectra import Case
 from flexctl.search.tuning.verification import (
     Verified,
@@ -82,10 +82,10 @@ class _Judged:
         return max(self.counted, key=_merit)
 
     @property
-    def order(self) -> tuple[bool, float, float]:
-        """Less is better: stable on other models, violation, then objective."""
+    def order(self) -> tuple[bool, bool, float, float]:
+        """Less is better: judged on all arms, stable on other models, violation, then objective."""
         violation = 0.0 if self.violation <= _KEPT else self.violation
-        return bool(self.spillover), violation, self.objective
+        return not np.isfinite(violation), bool(self.spillover), violation, self.objective
 
 
 def _key(arm: Mapping[str, float]) -> _Key:
@@ -558,15 +558,18 @@ def _constraint(k: int, problem: Problem, first: _Judged, best: _Judged) -> Cons
     """Compare a limit with what it was and what it is, on the arm where it is worst."""
     one = problem.requirements[k]
 
+    def arms(judged: _Judged) -> tuple[Verified, ...]:
+        return judged.counted[:1] if one.nominal else judged.counted
+
     def value(judged: _Judged) -> float:
-        own = judged.counted[:1] if one.nominal else judged.counted
-        values = [worst(one.key, arm.metrics) for arm in own]
+        own = arms(judged)
+        values = [one.value(arm.metrics) for arm in own]
         violations = np.array([arm.violations[k] for arm in own])
         bad = np.nan_to_num(_badness(one, values), nan=np.inf, posinf=np.inf, neginf=-np.inf)
         return values[int(np.lexsort((violations, bad, violations > _KEPT))[-1])]
 
     def met(judged: _Judged) -> bool:
-        return all(arm.violations[k] <= _KEPT and not arm.failed for arm in judged.counted)
+        return all(arm.violations[k] <= _KEPT and not arm.failed for arm in arms(judged))
 
     return Constraint(
         requirement=one,

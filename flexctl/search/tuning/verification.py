@@ -164,7 +164,7 @@ def verified(problem: Problem, u: Array, verdict: Evaluation, arm: Mapping[str, 
     unstable = known["stability.stable"] is not True
     own = [None if one.nominal and arm else one for one in problem.requirements]
     here = replace(problem, arms=(arm,)).point(u, slopes=False)
-    violations = (0.0 if one is None else _violation(problem, one, verdict, arm) for one in own)
+    violations = (0.0 if one is None else _violation(one, verdict, here) for one in own)
     return Verified(
         arm=arm,
         metrics=known,
@@ -175,9 +175,7 @@ def verified(problem: Problem, u: Array, verdict: Evaluation, arm: Mapping[str, 
     )
 
 
-def _violation(
-    problem: Problem, one: Requirement, verdict: Evaluation, arm: Mapping[str, float]
-) -> float:
+def _violation(one: Requirement, verdict: Evaluation, here: Point) -> float:
     """By how much a verdict violates a limit, as the search measures it.
 
     A settling time that is too long by log(error/band) of the largest error after the limit.
@@ -185,8 +183,8 @@ def _violation(
     known = one.violation(metrics(verdict))
     if not known or one.key != SETTLING or one.limit.least or verdict.trajectory is None:
         return known
-    loop = arm_loops(problem.study).base(arm)
-    late = Peaks(key=SETTLING, after=one.limit.value).largest(loop, verdict.trajectory)
+    # of these numbers: with a shaper at a frequency of the loop the motion's end moves with them
+    late = Peaks(key=SETTLING, after=one.limit.value).largest(here.loop(0), verdict.trajectory)
     return max(late, _SLIGHT)
 
 
