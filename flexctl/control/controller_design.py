@@ -268,9 +268,9 @@ def _names(design: Design, arm: Arm) -> bool:
 
 def _check_chosen(controller: Controller, values: Mapping[str, ArrayLike]) -> None:
     """Refuse chosen gains of another size, or of a loop that there is not."""
-    m, n, sizes = controller.plant.m, controller.plant.n, dict[str, tuple[int, int]]()
+    m, sizes = controller.plant.m, dict[str, tuple[int, ...]]()
     if controller.feedback:
-        sizes["second_loop.gain"] = (m, 2 * n)
+        sizes["second_loop.gain"] = controller.feedback.gain.shape
     if controller.observer:
         sizes["observer.gain"] = controller.observer.gain.shape
     if fast := controller.fast:

@@ -122,11 +122,11 @@ class ClosedLoop(Summary):
             zero: of the design's arm and of the true one; ``truth.payload.mass`` of the true arm
             alone. Numbers of the design: ``gains.Gp``, ``second_loop.weights.effort``,
             ``reference.duration``. Matrices in place of solved ones: ``second_loop.gain`` (m, 2n),
-            ``observer.gain`` (2n, p), ``fast_loop.Kp`` with ``fast_loop.Kv`` (m, n_z); they are
-            as in `gains_used` and stay, whatever else changes, until a weight (or noise) of their
-            loop is given again: then they are solved from it and the weights of before. Errors of
-            the stiffness that the law computes with, where they are free:
-            ``stiffness_error[link1.y.1]``.
+            with a weight of integrals (m, 2n + m), ``observer.gain`` (2n, p), ``fast_loop.Kp`` with
+            ``fast_loop.Kv`` (m, n_z); they are as in `gains_used` and stay, whatever else changes,
+            until a weight (or noise) of their loop is given again: then they are solved from it and
+            the weights of before. Errors of the stiffness that the law computes with, where they
+            are free: ``stiffness_error[link1.y.1]``.
         shapes
             "kept" or "rebuilt"; also of values given before.
 
@@ -416,9 +416,12 @@ class ClosedLoop(Summary):
         estimate = state.read(q, v) if state else None
         return self.controller.agreeing_state(*seen, *desired, weight=weight, estimate=estimate)
 
-    def initial_law_state(self, q: Array, v: Array) -> Array:
-        """State of the law (n_z,) at the start of a run with the truth at q, v (n,)."""
-        return self.controller.initial_state(*self.measurement.read(q, v))
+    def initial_law_state(self, q: Array, v: Array, held: Array | None = None) -> Array:
+        """State of the law (n_z,) at the start of a run with the truth at q, v (n,).
+
+        The torques `held` (m,) act until the first sample does.
+        """
+        return self.controller.initial_state(*self.measurement.read(q, v), held)
 
     def _law_inputs(self, *, written_out: bool = True) -> list[Any]:
         """Symbols of `law`: scalars, or those with which the parts of a law are called."""

@@ -158,6 +158,16 @@ def test_a_gain_with_integrals_can_be_given(name):
     assert poles_of(given) == pytest.approx(poles_of(own), rel=1e-9)
 
 
+def test_a_chosen_gain_keeps_the_integrals():
+    own = closed("rigid-joints", {"weights": INTEGRAL})
+    gain, n = own.controller.feedback.gain, own.truth.n
+    chosen = own.at({"second_loop.gain": gain})
+
+    assert poles_of(chosen) == pytest.approx(poles_of(own), rel=1e-9)
+    with pytest.raises(InputError, match=r"^second_loop.gain: .* \(2, 10\), got \(2, 8\)$"):
+        own.at({"second_loop.gain": gain[:, : 2 * n]})
+
+
 def test_a_given_gain_is_taken(make):
     gain = ((7.0, 0.1, 0.2, 3.0, 0.3, 0.4),)
     design = make["design"]([0.0], [1.0], "lqg", gains=None, second_loop={"gain": gain})
