@@ -33,9 +33,9 @@ from flexctl.control.laws import (
 from flexctl.control.lqr import GivenFeedback, StateFeedback
 from flexctl.control.observer import Observer
 from flexctl.control.observer_based_law import ObservedStates
-from flexctl.control.readings import Instrumentation
+from flexctl.control.readings import Instrumentation, readings_at
 from flexctl.control.reference import ReferenceMotion
-from flexctl.control.sampled_observer import SampledObserver
+from flexctl.control.sampled_observer import SampledObserver, torques_waiting
 from flexctl.control.sampled_readings import CYCLE, NOISE
 from flexctl.model import (
     Design,
@@ -48,6 +48,8 @@ from flexctl.plant import (
     compile_functions,
 )
 from flexctl.records import Summary
+
+_SOLVES = 3  # of own states at rest: filters, torques that wait for them, and what reads these
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -437,14 +439,41 @@ class Controller(Summary):
             **dict.fromkeys(("observer", "fitted", "unlimited", "expanded", "inside")),
         )
 
-    def initial_state(self, q: Array | None = None, v: Array | None = None) -> Array:
+    def initial_state(
+        self, q: Array | None = None, v: Array | None = None, held: Array | None = None
+    ) -> Array:
         """State of the law at the start (n_z,): integrals zero, the observer's first estimate.
 
         Own states are those of rest with the reference held at its start and measured q, v (n,);
-        zero if these are not given.
+        zero if these are not given. A sampled observer knows the torques `held` (m,) until the
+        first sample acts, by default those of the law, and expects the late readings of its
+        estimate.
         """
         z = self._state_with(self.observer.start if self.observer else np.zeros(0))
-        return z if q is None or v is None else self._settled(z, q, v, self.reference.start)
+        if q is None or v is None:
+            return z
+        if not isinstance(self.observer, SampledObserver):
+            return self._settled(z, q, v, self.reference.start)
+        rows, late = self._own_rows, self.observer.readings.waiting
+        end = rows.stop - len(late)
+        z[end : rows.stop] = self._expected(self.observer.start)[[i for i, _ in late]]
+        z = self._settled(z, q, v, self.reference.start, rows=slice(rows.start, end))
+        if held is not None:
+            waiting = torques_waiting(self.observer.sample_time, self.design.loop.delay)
+            z[end - waiting * self.plant.m : end] = np.tile(held, waiting)
+        return z
+
+    def _expected(self, estimate: Array) -> Array:
+        """Compute the readings (p,) without delay of the design plant at [q^; v^] (2n,)."""
+        plant, n = self.plant, self.plant.n
+        if self.fitted is None:
+            assert isinstance(self.observer, SampledObserver)
+            return self.observer.readings.C @ estimate
+        q, v = ca.SX.sym("q", n), ca.SX.sym("v", n)
+        y = readings_at(plant, self.fitted.readings, q, v)
+        read = ca.Function("read", [q, v, *plant.free_input], [y])
+        numbers = [plant.numbers] if plant.parameters else []
+        return np.asarray(read(estimate[:n], estimate[n:], *numbers)).ravel()
 
     def agreeing_state(
         self,
@@ -466,15 +495,31 @@ class Controller(Summary):
         """State of the law (n_z,) with an estimate; integrals and own states are zero."""
         return np.concatenate([np.zeros(self.n_integral + self.n_own), estimate])
 
-    def _settled(self, z: Array, q: Array, v: Array, *desired: Array, weight: float = 0.0) -> Array:
-        """Return the state z (n_z,) with own states at rest: a linear equation, as all are."""
+    def _settled(
+        self,
+        z: Array,
+        q: Array,
+        v: Array,
+        *desired: Array,
+        weight: float = 0.0,
+        rows: slice | None = None,
+    ) -> Array:
+        """Return the state z (n_z,) with own states at rest, or those of some of their `rows`.
+
+        One after the other their equations are linear: torques that wait are limited and rounded
+        outputs of filters, of which the slopes at another state say nothing.
+        """
+        own = self._own_rows
         if not self.own_states:
             return z
+        solved = np.arange(own.start, own.stop)[: None if rows is None else rows.stop - own.start]
         held = [*desired, *[np.zeros(self.plant.m)] * (3 - len(desired))]
         last = [self.numbers] if len(self.numbers) else []
-        rate, slopes = self._own_rates(np.array([weight]), z, *held, q, v, *last)
-        rested = z.copy()
-        rested[self._own_rows] -= np.linalg.lstsq(slopes, rate.ravel(), rcond=None)[0]
+        rested, k = z.copy(), solved - own.start
+        for _ in range(_SOLVES):
+            rate, slopes = self._own_rates(np.array([weight]), rested, *held, q, v, *last)
+            rate, slopes = rate.ravel()[k], slopes[np.ix_(k, k)]
+            rested[solved] -= np.linalg.lstsq(slopes, rate, rcond=None)[0]
         if self.cycle > 1:
             rested[self.cycle_row] = 1.0  # but for round-off
         return rested

@@ -102,7 +102,8 @@ def resampled(loop: LinearLoop, controller: Controller) -> Callable[[float], Lin
 
 
 def _by_rate(of_state: Array, one: _Kept, T: float) -> Array:
-    """Slopes of what depends on the law's states by the rate of a difference."""
-    if one.v is not None:
-        return of_state[:, one.v] / one.pole(T)
-    return -T * of_state[:, one.y]
+    """Slopes of what depends on the law's states by the rate of a difference.
+
+    By the last reading it has the slope -(1 - a)/T, also where its own rate is forgotten, a = 0.
+    """
+    return -T / (1 - one.pole(T)) * of_state[:, one.y]

@@ -145,7 +145,7 @@ def pose(
             f"{duration:g} s, got {step:g}"
         )
     q0, v0, tau0 = initial_state(loop)
-    rest = (q0, v0, tau0, loop.initial_law_state(q0, v0))
+    rest = (q0, v0, tau0, loop.initial_law_state(q0, v0, tau0))
     require_inertia(loop.truth, q0)
     begin = rest if start is None else _begin_at(loop, start, rest)
     events = schedule(loop.controller, duration)
@@ -226,7 +226,7 @@ def _begin_at(loop: ClosedLoop, start: tuple[Array, ...], rest: Start) -> Start:
         for (name, size), values in zip(sizes.items(), start, strict=False)
     ]
     if len(states) == 2:
-        return states[0], states[1], rest[2], loop.initial_law_state(*states)
+        return states[0], states[1], rest[2], loop.initial_law_state(*states, rest[2])
     stretch = Stretch(loop, rest[2])
     stretch.phase = schedule(loop.controller, loop.duration)[0].phase
     tau0, _ = stretch.law(0.0, np.concatenate(states))

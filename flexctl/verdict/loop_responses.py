@@ -320,7 +320,7 @@ def _singular_values(matrices: ComplexArray) -> Array:
 def _given(w: ArrayLike, cut: BrokenLoop) -> Array:
     """Check frequencies that a user chose."""
     values = np.atleast_1d(checks.finite("w", w))
-    ascending = len(values) and values[0] > 0 and (np.diff(values) > 0).all()
+    ascending = values.ndim == 1 and len(values) and values[0] > 0 and (np.diff(values) > 0).all()
     if not ascending or values[-1] > cut.fastest * (1 + _SAME):
         below = f" up to {cut.fastest:.6g}, the Nyquist frequency" if cut.sample_time else ""
         raise InputError(f"w: expected positive ascending frequencies [rad/s]{below}, got {w!r}")

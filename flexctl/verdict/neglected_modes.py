@@ -35,7 +35,9 @@ from flexctl.verdict.frequency_choice import resolving_frequencies
 from flexctl.verdict.largest_gain import scaled
 from flexctl.verdict.transfer import axis_points, transfer
 
-_UNSTABLE = 1e-6  # real part of a pole of L, relative to the fastest, that counts as unstable
+_UNSTABLE = 1e-6  # real part of a pole that counts as unstable, relative to the design's fastest
+_UNDAMPED = 1e-9  # real part of a pole of L, relative to it, that is none; and distance of others
+_BESIDE, _GROWS = (1e-5, 1e-7), 10.0  # distances to a pole; growth towards it: 100 but for others
 _FINE, _ROUNDS = 21, 6  # frequencies and rounds of the refinement
 
 
@@ -110,12 +112,17 @@ def small_gain_test(design: LinearLoop, truth: LinearLoop, t: float | None) -> N
     cuts = break_loop(design), break_loop(truth)
     opened = [cut.opened(range(cut.m)) for cut in cuts]
     rates = [cut.rates(A) for cut, A in zip(cuts, opened, strict=True)]
-    counts = [int((rate.real > _UNSTABLE * np.abs(rate).max()).sum()) for rate in rates]
-    closed = np.concatenate([cut.rates(cut.A) for cut in cuts])
+    closed = [cut.rates(cut.A) for cut in cuts]
+    least = _UNSTABLE * np.abs(np.concatenate([rates[0], closed[0]])).max()
+    counts = [int((rate.real > least).sum()) for rate in rates]
     fastest = cuts[0].fastest
-    w = resolving_frequencies(closed, np.concatenate(rates), fastest, np.zeros(0))
+    w = resolving_frequencies(np.concatenate(closed), np.concatenate(rates), fastest, np.zeros(0))
     try:
         peak, at = _largest_product(cuts, opened, w)
+        for pole in _undamped(*rates, w):
+            far, near = products(cuts, opened, pole * (1 + np.array(_BESIDE)))
+            if near > _GROWS * far:
+                peak, at = np.inf, pole
     except np.linalg.LinAlgError:
         return NeglectedModes(t=t, why="a torque has no feedback, so that the error has no size")
     return NeglectedModes(
@@ -127,6 +134,16 @@ def small_gain_test(design: LinearLoop, truth: LinearLoop, t: float | None) -> N
         abscissa_design=spectral_abscissa(design.poles),
         abscissa_truth=spectral_abscissa(truth.poles),
     )
+
+
+def _undamped(design: ComplexArray, truth: ComplexArray, w: Array) -> list[float]:
+    """Frequencies [rad/s] within w (K,) of undamped poles of the truth that the design lacks."""
+    found = []
+    for pole in truth[(truth.imag > w[0]) & (truth.imag < w[-1])]:
+        reach = _UNDAMPED * abs(pole)
+        if abs(pole.real) <= reach and np.abs(design - pole).min(initial=np.inf) > reach:
+            found.append(float(pole.imag))
+    return found
 
 
 def _largest_product(
@@ -158,7 +175,7 @@ def products(cuts: tuple[BrokenLoop, BrokenLoop], opened: Sequence[Array], w: Ar
     T = np.linalg.solve(np.eye(L.shape[1]) + L, L).astype(complex)
     size = np.full(len(w), np.inf)
     size[finite] = np.minimum(_norms(T) * _norms(E), _scaled_norms(T, E))
-    return size
+    return np.where(np.isnan(size), np.inf, size)  # what is no number proves nothing
 
 
 def _norms(matrices: ComplexArray) -> Array:

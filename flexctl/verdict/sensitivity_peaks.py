@@ -68,5 +68,10 @@ def first_frequencies(cut: CutLoop) -> Array:
 
 
 def frequency_of(cut: CutLoop, at: float, w: Array) -> float:
-    """Frequency [rad/s] of a maximum; one at infinity is given far above the poles."""
-    return cut.frequency(min(at, _FAST * w[np.isfinite(w)].max()))
+    """Frequency [rad/s] of a maximum; one at infinity is given far above the poles.
+
+    Of a sampled loop infinity is the Nyquist frequency.
+    """
+    if cut.sample_time is None:
+        at = min(at, _FAST * w[np.isfinite(w)].max())
+    return cut.frequency(at)

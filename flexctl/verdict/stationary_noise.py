@@ -249,18 +249,40 @@ def _sampled_noise(
 ) -> NoiseInputs:
     """Noise of ideal instruments that a sampled observer reads: of single states that are measured.
 
-    A reading enters where the state that it is enters the law.
+    A reading enters where the state that it is enters the law, not at all where it has no gain. Of
+    several readings of one state each enters by its own gain of the observer.
     """
     read, states = observer.readings, loop.controller.plant.coordinates
     states = (*states, *(f"{name}.rate" for name in states))
-    known = {name: k for k, name in enumerate(linear.signals.names)}
-    columns = [known[states[int(row.argmax())]] for row in read.C]
+    places = [states[int(row.argmax())] for row in read.C]
+    signals = linear.signals
+    by_signal = dict(zip(signals.names, np.vstack([signals.by_tau, signals.by_z]).T, strict=True))
+    entering = np.zeros((len(signals.by_tau) + len(signals.by_z), len(places)))
+    for place in set(places) & set(by_signal):
+        own = [k for k, other in enumerate(places) if other == place]
+        if len(own) > 1:
+            entering[:, own] = _by_reading(linear, observer)[:, own]
+        entering[:, own[0]] += by_signal[place] - entering[:, own].sum(axis=1)
+    m = len(signals.by_tau)
     return NoiseInputs(
         process=disturbance(loop.truth, linear.plant, noise),
         V=observer.sample_time * read.variance,
-        by_tau=linear.signals.by_tau[:, columns],
-        by_z=linear.signals.by_z[:, columns],
+        by_tau=entering[:m],
+        by_z=entering[m:],
     )
+
+
+def _by_reading(linear: LinearLoop, observer: SampledObserver) -> Array:
+    """Slopes (m + n_z, p) of torques and rates z' of a law by what its observer reads.
+
+    Those by the corrected estimate x are M, those by the estimate before it M (I - L C), by the
+    readings M L. The estimate stands last in z, z+ = z + T z'.
+    """
+    L, C, T = observer.gain, observer.readings.C, observer.sample_time
+    size = len(L)
+    before = np.vstack([linear.K[:, -size:], linear.F[:, -size:]])
+    before[-size:] += np.eye(size) / T
+    return np.linalg.solve((np.eye(size) - L @ C).T, before.T).T @ L
 
 
 def _covariance(A: Array, Q: Array, *, sampled: bool) -> Array:

@@ -11,7 +11,7 @@ from flexctl.errors import InputError
 from flexctl.loop import close_loop, find_loop_equilibrium, linearise
 from flexctl.model import Design
 from flexctl.model.record import BasisChoice
-from flexctl.simulation import simulate
+from flexctl.simulation import initial_state, simulate
 from tests.arms import make_arm, rigid_link
 from tests.designs import make_design
 
@@ -318,3 +318,49 @@ def test_without_integral_action_the_gain_holds_what_the_link_lacks():
     _, (q, _) = loaded_link("joint-pd", False, gains={"Gp": [60.0], "Gv": [6.0]})
 
     assert q == pytest.approx(0.7, abs=1e-9)
+
+
+def observed_at_rest(make, **tables):
+    """Loop of an arm under gravity at a set point, its encoder late and its torque as well."""
+    arm = make["single"]().model_copy(update={"gravity": (0.0, -9.81, 0.0)})
+    tables = {"gains": {"Gp": [8.0], "Gv": [2.0]}, "observer": {}} | tables
+    instruments = [ENCODER | {"delay": 2 * T, "noise": 1e-5}, GAUGE]
+    timing = {"sample_time": T, "delay": 1.5 * T} | tables.pop("loop", {})
+    design = make["design"](
+        [0.4], [0.4], "joint-pd", kind="setpoint", instruments=instruments, loop=timing, **tables
+    )
+    return close_loop(design_controller(arm, design, MODES), arm, modes=2)
+
+
+def test_an_observer_begins_with_the_readings_of_its_estimate_and_the_torque_that_acts(make):
+    loop = observed_at_rest(make, observer={"start_error": [0.01]})
+    controller = loop.controller
+    q, v, tau = initial_state(loop)
+    z = loop.initial_law_state(q, v, tau)
+    first = controller.n_integral
+    known = dict(zip(controller.own_states, z[first:], strict=False))
+    late = [value for name, value in known.items() if name.startswith("estimate of encoder")]
+    held = [value for name, value in known.items() if name.startswith("torque of joint1")]
+
+    assert late == pytest.approx([0.41, 0.41])
+    assert held == pytest.approx([tau[0], tau[0]])
+    assert abs(tau[0]) > 1
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        [{"kind": "low-pass", "frequency": 300.0}],
+        [{"kind": "lead", "frequency": 60.0, "ratio": 9.0}, {"kind": "roll-off", "frequency": 900}],
+    ],
+)
+def test_own_states_at_rest_are_those_of_filters_whose_torque_is_rounded(make, filters):
+    loop = observed_at_rest(make, filters=filters, loop={"torque_resolution": 1e-7})
+    controller = loop.controller
+    q, v, _ = initial_state(loop)
+    z = loop.agreeing_state(q, v, np.array([0.4]))
+    tau, rate = controller.law(0.0, z, [0.4], [0.0], [0.0], *loop.measurement.read(q, v))
+    own = slice(controller.n_integral, controller.n_integral + len(controller.own_states))
+
+    assert abs(tau) > 4
+    np.testing.assert_allclose(T * np.array(rate).ravel()[own], 0.0, atol=1e-9)

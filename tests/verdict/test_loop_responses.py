@@ -202,7 +202,7 @@ def test_an_unstable_loop_has_a_loop_gain_and_no_margins():
 
 
 @pytest.mark.parametrize(
-    "w", [[], [0.0, 1.0], [2.0, 1.0], [-1.0], [np.nan], [1.0, 1.01 * np.pi / T]]
+    "w", [[], [0.0, 1.0], [2.0, 1.0], [-1.0], [np.nan], [[1.0, 2.0]], [1.0, 1.01 * np.pi / T]]
 )
 def test_frequencies_are_positive_ascending_and_below_nyquist(w):
     with pytest.raises(InputError, match=r"^w: expected"):
@@ -212,3 +212,17 @@ def test_frequencies_are_positive_ascending_and_below_nyquist(w):
 def test_a_loop_without_feedback_is_refused():
     with pytest.raises(InputError, match="expected one with feedback"):
         frequency_response(hand_made(2.0, 0.0, 0.0, 0.0, 0.0))
+
+
+def test_a_peak_of_a_sampled_loop_at_the_nyquist_frequency_is_told_there():
+    # an overdamped inertia at 1 kHz: |S| grows up to z = -1
+    T = 1e-3
+    loop = hand_made(1.0, 0.0, 0.0, -100.0, -100.0, sample_time=T)
+    cut = break_loop(loop)
+    w = np.linspace(1.0, np.pi / T, 4001)
+    S = np.abs(1 / (1 + cut.loop_gain(0, w)))
+    found = sensitivity_peaks(cut)
+
+    assert S.argmax() == len(w) - 1
+    assert found.Ms == pytest.approx(S.max(), rel=1e-9)
+    assert found.Ms_frequency == pytest.approx(np.pi / T, rel=1e-9)

@@ -121,3 +121,32 @@ def test_neglected_modes_of_an_arm_are_judged_beside_its_eigenvalues():
     answer = to_json(frequency_response(loop, [1.0]))["neglected"][0]
     assert answer["proven"] is False
     assert answer["t"] is None
+
+
+def test_an_undamped_mode_that_the_design_lacks_has_no_finite_size():
+    free = 120.0 / np.sqrt(0.9)
+    found = small_gain_test(rigid(), with_mode(120.0, 0.0), None)
+
+    assert found.peak == np.inf
+    assert found.frequency == pytest.approx(free, rel=1e-9)
+    assert not found.proven
+    same = small_gain_test(with_mode(120.0, 0.0), with_mode(120.0, 0.0), None)
+    assert same.peak < 1e-6
+
+
+def test_an_undamped_mode_that_the_torque_does_not_move_is_no_error():
+    # beside the inertia one on a spring of its own
+    m, k = np.diag([J, 0.2]), np.diag([0.0, 0.2 * 50.0**2])
+    beside = hand_made(m, 0 * m, k, np.array([[-KP, 0.0]]), np.array([[-KD, 0.0]]))
+
+    assert small_gain_test(rigid(), beside, None).peak < 1e-6
+
+
+def test_a_slow_unstable_pole_counts_beside_fast_modes():
+    falling = hand_made(J, 0.0, -0.4, -KP, -KD)
+    m = np.diag([J * 0.999, J * 0.001])
+    k = J * 0.001 * 1e6**2 * np.array([[1.0, -1.0], [-1.0, 1.0]]) - np.diag([0.4, 0.0])
+    fine = hand_made(m, 0.01 / 1e6 * k, k, np.array([[-KP, 0.0]]), np.array([[-KD, 0.0]]))
+    found = small_gain_test(falling, fine, None)
+
+    assert (found.unstable_design, found.unstable_truth) == (1, 1)

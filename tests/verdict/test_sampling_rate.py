@@ -192,3 +192,15 @@ def test_a_loop_that_is_unstable_where_it_is_sampled_faster_has_no_such_rate(mak
     loop = close(make)
     with pytest.raises(ComputationError, match="sampled faster the loop is unstable"):
         sampling_rate_of(loop, linearise(loop))
+
+
+def test_a_difference_whose_filter_is_far_faster_than_the_samples_is_one_without(make):
+    # exp(-T/time_constant) is no number but 0 then
+    rates = []
+    for time_constant in (0.0, 1e-6):
+        difference = {"kind": "difference", "time_constant": time_constant}
+        tables = {"loop": {"sample_time": T}, "instruments": [{"kind": "encoder"}, difference]}
+        rates.append(evaluate(close(make, "joint-pd", **tables)).min_sampling_rate)
+
+    assert rates[0] is not None
+    assert rates[1] == pytest.approx(rates[0], rel=1e-9)

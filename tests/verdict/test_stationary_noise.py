@@ -213,3 +213,31 @@ def test_two_joints_under_gravity_have_a_level_each():
 
     assert found.torque_rms.shape == (2,)
     assert found.tip_rms > 0
+
+
+def rms_of(readings, noise):
+    """Root mean squares of tip and torque of an arm whose observer is sampled at 1 kHz."""
+    gauges = {"strain_gauge": 1e-3} if "strain_gauge" in readings else {}
+    stated = {"noise": {"torque": [0.2], "tip": 0.3} | gauges | noise}
+    loop = observed(single_link(), [0.0], [0.6], stated, sample_time=1e-3, measures=readings)
+    found = noise_levels(loop, linearise_loop(loop, loop.controller.reference.final, 0.0))
+    return [found.tip_rms, *found.torque_rms]
+
+
+def test_two_readings_of_one_position_are_as_noisy_as_their_best_mean():
+    # 1/R = 1/R1 + 1/R2, of the filter and of the noise that it lets through
+    first, second = 2e-4, 5e-4
+    both = rms_of(
+        ["encoder", "joint_encoder", "strain_gauge"],
+        {"encoder": [first], "joint_encoder": [second]},
+    )
+    mean = rms_of(["encoder", "strain_gauge"], {"encoder": [1 / np.hypot(1 / first, 1 / second)]})
+
+    np.testing.assert_allclose(both, mean, rtol=1e-7)
+
+
+def test_a_reading_with_hardly_any_gain_adds_no_noise():
+    noise = {"encoder": [1e-8], "tachometer": [10.0]}
+    one = rms_of(["encoder"], {"encoder": [1e-8]})
+
+    np.testing.assert_allclose(rms_of(["encoder", "tachometer"], noise), one, rtol=1e-6)

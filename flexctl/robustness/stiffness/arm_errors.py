@@ -53,11 +53,15 @@ def payload_error(truth: Plant, plant: LinearPlant, size: float = 1.0) -> tuple[
 
 
 def damping_errors(truth: Plant, plant: LinearPlant, size: float = 1.0) -> tuple[ArmError, ...]:
-    """Relative errors of the damping of each link and spring that has dampers."""
+    """Relative errors of the damping of each link and spring that has dampers.
+
+    Viscous friction of joints and what motors damp are not theirs.
+    """
     zero, errors = np.zeros_like(plant.D), []
+    damping = _clean(plant.D - truth.joint_damping, plant.D)
     for name, rows in _owners(truth).items():
         D = np.zeros_like(plant.D)
-        D[np.ix_(rows, rows)] = plant.D[np.ix_(rows, rows)]
+        D[np.ix_(rows, rows)] = damping[np.ix_(rows, rows)]
         if D.any():
             errors.append(
                 ArmError(name=f"damping of {name}", kind="damping", M=zero, D=D, K=zero, range=size)

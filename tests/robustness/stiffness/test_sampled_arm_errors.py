@@ -10,9 +10,10 @@ from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.linear import linearise_loop
 from flexctl.loop.linear_loop import sampled_loop
 from flexctl.model.record import BasisChoice
-from flexctl.plant import STIFFNESS_ERROR
+from flexctl.plant import STIFFNESS_ERROR, linearise
 from flexctl.robustness.stiffness.arm_errors import damping_errors
 from flexctl.robustness.stiffness.structured_errors import bound_errors, structured_loop
+from tests.arms import plant_of
 
 T = 2e-3
 ROTOR = {"rotor_inertia": 0.05, "stiffness": 60.0, "damping": 0.01}
@@ -174,3 +175,18 @@ def test_several_errors_beside_a_law_that_repeats(make):
         assert np.abs(z).max() < 1
     stiffness, payload, damping = 1.001 * worst.delta
     assert np.abs(multipliers(loop, payload, damping, 0.5 * stiffness)).max() > 1
+
+
+def test_errors_of_damping_are_not_those_of_friction_and_motors(make):
+    friction = {"viscous": 0.3, "side": "motor"}
+    errors = []
+    for more in ({}, {"friction": friction}):
+        truth = make["single"](flexible_joint=ROTOR, **more)
+        plant = plant_of(truth)
+        linear = linearise(plant, plant.straight(np.array([0.2])))
+        errors.append(damping_errors(plant, linear))
+        assert linear.D[:2, :2].any()
+
+    assert [one.name for one in errors[1]] == ["damping of rotor1", "damping of link1"]
+    for one, other in zip(*errors, strict=True):
+        np.testing.assert_allclose(other.D, one.D, atol=1e-15)
