@@ -13,6 +13,7 @@ from flexctl.checks import Array
 from flexctl.control.reference import ReferenceMotion
 from flexctl.errors import DesignError
 
+_BEYOND = 1e-6  # of the path: as far tables go on at its ends, which have their slopes there
 _BETWEEN = 5  # poses in every gap at which frozen loops are judged: its middle too
 
 
@@ -113,9 +114,12 @@ def path_numbers(reference: ReferenceMotion) -> dict[str, Array]:
 
 
 def path_parameter(q_d: ca.SX, numbers: Mapping[str, ca.SX]) -> ca.SX:
-    """Path parameter p in [0, 1] of desired joint variables (m, 1); see `path_numbers`."""
+    """Path parameter p of desired joint variables (m, 1), between 0 and 1; see `path_numbers`.
+
+    It is held a little beyond the ends only: at rest there, where laws are linearised, it varies.
+    """
     share = numbers["along"].T @ (q_d - numbers["start"])
-    return ca.fmin(ca.fmax(share, 0), 1)
+    return ca.fmin(ca.fmax(share, -_BEYOND), 1 + _BEYOND)
 
 
 def table_numbers(name: str, table: PathTable) -> dict[str, Array]:
