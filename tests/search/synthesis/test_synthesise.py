@@ -721,3 +721,82 @@ def test_an_unstable_loop_that_the_structure_cannot_help_is_refused():
     plant = control.ss(np.diag([1.0, 1.0, -3.0]), np.eye(3), np.eye(3), 0)
     with pytest.raises(DesignError, match="no stable loop found from 200 starts"):
         flexctl.synthesise(plant, [["k", 0, 0], [0, "-k", 0], [0, 0, "l"]], "abscissa")
+
+
+def integrator_ahead(slow=None):
+    """x' = x + w + u, z = (x, u), y = -x, perhaps with a mode beside it that x drives."""
+    A, B = np.array([[1.0]]), np.array([[1.0, 1.0]])
+    C, D = np.array([[1.0], [0.0], [-1.0]]), np.array([[0.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    if slow is not None:
+        A = np.array([[1.0, 0.0], [1.0, -slow]])
+        B, C = np.vstack([B, 0 * B]), np.hstack([C, 0 * C])
+    return control.ss(A, B, C, D)
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 10.0), (2.0, 10.0), (-np.inf, np.inf)])
+def test_bounds_on_one_side_of_zero_are_searched_between(bounds):
+    structure = flexctl.ControllerStructure.table([["k"]], bounds={"k": bounds})
+    found = flexctl.synthesise(integrator_ahead(), structure, "h2")
+    assert found.parameters["k"] == pytest.approx(1 + np.sqrt(2), rel=1e-6)
+
+
+def test_a_weight_that_nearly_integrates_is_no_unstable_loop():
+    # its mode is no feedback's: slower than what else counts as stable beyond round-off
+    found = flexctl.synthesise(integrator_ahead(slow=5e-8), [["k"]], "h2")
+    assert found.status == "stationary"
+    assert found.parameters["k"] == pytest.approx(1 + np.sqrt(2), rel=1e-6)
+    assert found.spectral_abscissa == pytest.approx(-5e-8, rel=1e-6)
+
+
+def test_measurements_that_no_channel_names_are_not_used():
+    mass = control.ss(
+        [[0, 1], [0, 0]],
+        [[0, 0], [1, 1]],
+        [[1, 0], [0, 0], [-1, 0], [0, -1]],
+        [[0, 0], [0, 0.1], [0, 0], [0, 0]],
+    )
+    structures = [
+        flexctl.ControllerStructure.pid([(0, 0)], terms="PD", filter_time=0.1),
+        flexctl.ControllerStructure.decentralised([((0,), (0,), 1)]),
+    ]
+    for structure in structures:
+        found = flexctl.synthesise(mass, structure, "h2", nmeas=2, starts=1)
+        assert found.gain.shape == (2, 3)
+        assert (found.gain[:, 1] == 0).all()
+        assert found.spectral_abscissa < 0
+    with pytest.raises(InputError, match="expected a matrix of shape"):
+        flexctl.synthesise(mass, [["k"]], "h2", nmeas=2)
+
+
+def test_abscissae_of_sampled_loops_are_told_per_second():
+    plant, seen = control.ss([[0.5]], [[1.0, 1.0]], [[1.0], [1.0]], 0, 0.1), list[float]()
+    structure = flexctl.ControllerStructure.table([["k"]], bounds={"k": (-0.3, 0.3)})
+
+    def tell(progress):
+        seen.append(progress.objective)
+
+    found = flexctl.synthesise(plant, structure, "abscissa", callback=tell)
+    expected = np.log(0.2) / 0.1
+    for value in (found.norm, found.history[-1][1], seen[-1]):
+        assert value == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_fixed_feedthrough_goes_round_the_plant_s_own():
+    # Dk (I - D22 Dk)^-1 = -1 of Dk = -2: with D11 = 1 there is none from w to z
+    plant = control.ss([[-1.0]], [[1.0, 1.0]], [[1.0], [1.0]], [[1.0, 1.0], [1.0, 0.5]])
+    found = flexctl.synthesise(plant, _table(-2.0), "h2")
+    assert found.norm < 1e-6
+    with pytest.raises(DesignError, match="H2 norm is infinite"):
+        flexctl.synthesise(plant, _table(-1.0), "h2")
+
+
+def _table(Dk):
+    return flexctl.ControllerStructure.table([[Dk, "c"], ["b", "a"]], 1)
+
+
+def test_the_channel_of_a_feedthrough_that_stays_is_named():
+    # K takes away the large one of the first channel
+    D = np.array([[10.0, 0.0, 1.0], [0.0, 0.1, 0.0], [1.0, 0.0, 0.0]])
+    plant = control.ss([[-1.0]], [[1.0, 0.0, 1.0]], [[1.0], [0.0], [1.0]], D)
+    with pytest.raises(DesignError, match="from input w2 to output z2"):
+        flexctl.synthesise(plant, [["k"]], "h2")
