@@ -12,13 +12,15 @@ from pathlib import Path
 import numpy as np
 import scipy  # its parts are imported where they are used
 
+from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.model import read_csv
 
 Spec = str | float | Sequence[float]
 """How a number varies: ``"0.1:0.5:5"``, ``"1, 2, 5"`` or such numbers, ``"normal(0.2, 0.02)"``,
-``"uniform(0.1, 0.3)"``; with ``*`` before every number these are factors of what the file has."""
+``"uniform(0.1, 0.3)"``, ``"table(1, 2, 5)"`` as a column of a file of samples, which goes with the
+others row by row; with ``*`` before every number these are factors of what the file has."""
 
 BASES = ("modes", "elements")  # keys of a discretisation, whose orders are whole numbers
 _CALL = re.compile(r"(?P<name>[a-z]+)\s*\((?P<inside>[^()]*)\)")
@@ -98,8 +100,8 @@ def read_variation(key: str, spec: Spec) -> Variation:
         When it cannot be read, or a distribution lacks a number.
     """
     if not isinstance(spec, str):
-        numbers = np.atleast_1d(np.asarray(spec, dtype=float))
-        if numbers.ndim != 1 or not numbers.size or not np.isfinite(numbers).all():
+        numbers = np.atleast_1d(checks.finite(key, spec))
+        if numbers.ndim != 1 or not numbers.size:
             raise InputError(f"{key}: expected numbers, got {spec!r}")
         return Variation(key=key, kind="values", numbers=tuple(numbers.tolist()))
     text = spec.strip()
@@ -114,10 +116,11 @@ def read_variation(key: str, spec: Spec) -> Variation:
     if any(scaled) and not all(scaled):
         raise InputError(f"{key}: expected numbers or factors (*0.5), not both, got {spec!r}")
     kind = call["name"] if call else "uniform" if is_range and count is None else "values"
-    if call and kind not in _DISTRIBUTIONS:
+    if call and kind not in (*_DISTRIBUTIONS, "table"):
         known = " or ".join(_DISTRIBUTIONS)
-        raise InputError(f"{key}: expected {known} with two numbers, got {spec!r}")
-    if kind != "values" or is_range:
+        expected = f"{known} with two numbers, or table with one for each sample"
+        raise InputError(f"{key}: expected {expected}, got {spec!r}")
+    if kind in _DISTRIBUTIONS or is_range:
         _check(key, kind, numbers, spec)
     if count is not None:
         numbers = tuple(np.linspace(numbers[0], numbers[1], count).tolist())

@@ -91,6 +91,7 @@ def test_what_cannot_be_read_is_refused(spec, expected):
         ({"vary": {"gainz.Gp": "1:2:5"}}, "nearest: "),
         ({"vary": {"gains.Gq": "1:2:5"}}, "gains.*Gq"),
         ({"vary": {"elements": [1.5]}}, "whole numbers"),
+        ({"vary": {"gains.Gp": ["a"]}}, "gains.Gp: expected real numbers, got "),
         ({"vary": {"modes": [0]}}, "whole numbers of 1 or more, got 0"),
         ({"vary": {"modes": [500]}}, "modes: order: expected at most 200, got 500"),
         ({"vary": {}, "truth_vary": {"elements": [500]}}, "at most 200, got 500"),

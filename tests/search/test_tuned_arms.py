@@ -20,6 +20,7 @@ from flexctl.model import BasisChoice, apply_settings
 from flexctl.search.samples import Variation, read_variation
 from flexctl.search.tuning import rounds
 from flexctl.search.tuning.arms import ArmSet
+from flexctl.search.tuning.asked import asked_of
 from flexctl.search.tuning.reading import read_problem
 from flexctl.search.tuning.requirements import read_requirement
 from flexctl.search.tuning.rounds import _constraint, _Judged
@@ -55,6 +56,67 @@ def test_arms_of_lists_are_all_their_combinations():
 def test_arms_of_a_table_are_its_rows():
     assert table(a=(1.0, 2.0), b=(3.0, 4.0)).corners() == [{"a": 1, "b": 3}, {"a": 2, "b": 4}]
     assert table(a=(1.0, 2.0), b=(3.0, 4.0)).draw(5, seed=0) == []
+
+
+def test_tables_of_unequal_length_are_refused():
+    with pytest.raises(
+        InputError, match=r"over: expected tables with as many rows .*, got 1 and 2"
+    ):
+        table(a=(1.0, 2.0), b=(3.0,))
+
+
+def asked_over(**over):
+    named = {f"truth.{key}": one for key, one in over.items()}
+    return asked_of(load_design(DESIGN), (), None, None, named, untied=False)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_a_design_file_has_rows_of_a_table_as_rows(scaled):
+    columns = {"a": (1.0, 2.0), "b": (3.0, 4.0)}
+    over = {
+        key: Variation(key=key, kind="table", numbers=numbers, scaled=scaled)
+        for key, numbers in columns.items()
+    }
+    written = with_tune({"over": asked_over(**over).specs}).tune.over
+    again = ArmSet(variations=tuple(read_variation(key, one) for key, one in written.items()))
+
+    assert again.all == [{"truth.a": 1, "truth.b": 3}, {"truth.a": 2, "truth.b": 4}]
+    assert all(one.scaled is scaled for one in again.variations)
+
+
+@pytest.mark.parametrize(
+    ("one", "written"),
+    [
+        (np.array([0.1, 0.2]), (0.1, 0.2)),
+        (range(2), (0.0, 1.0)),
+        ([np.int64(1), np.int64(2)], (1.0, 2.0)),
+        (np.float64(0.5), 0.5),
+        ("1:2", "1:2"),
+    ],
+)
+def test_a_design_file_has_numbers_of_any_kind_as_plain_ones(one, written):
+    specs = asked_over(a=one).specs
+
+    assert specs == {"truth.a": written}
+    assert with_tune({"over": specs}).tune.over == specs
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"minimise": [5]}, "minimise[1]: expected str, got int"),
+        ({"over": {5: "1:2"}}, "over[1]: expected str, got int"),
+        ({"over": {"payload.mass": [0.1, "x"]}}, "payload.mass: expected real numbers, got "),
+        ({"over": {"payload.mass": [0.1, None]}}, "payload.mass: expected real numbers, got "),
+        ({"over": {"payload.mass": "table(1, x)"}}, "payload.mass: expected FROM:TO:COUNT, "),
+        ({"over": {"payload.mass": "tabel(1, 2)"}}, "payload.mass: expected normal or uniform "),
+    ],
+)
+def test_arguments_of_other_kinds_are_refused_in_one_line(arguments, expected):
+    with pytest.raises(InputError) as error:
+        tune(ARM, DESIGN, **arguments)
+
+    assert str(error.value).startswith(expected)
 
 
 def test_rows_of_a_table_stay_together_beside_a_range():

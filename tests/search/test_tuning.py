@@ -130,6 +130,25 @@ def test_entries_that_cannot_be_free_are_refused(free, expected):
     assert str(error.value) == expected
 
 
+@pytest.mark.parametrize("k", [[20.0, 5.0], [5.0, 5.0], [5, 6]])
+def test_arrays_of_options_stay_arrays(k):
+    design = load_design(DESIGN).model_copy(update={"options": {"k": k, "names": ["a", 1]}})
+    free = read_free(design, ["options"], joints=1)
+
+    np.testing.assert_array_equal(free.values(free.start)["options.k"], k)
+    one = read_free(design, {"options.k[1]": (1.0, 40.0)}, joints=1)
+    np.testing.assert_array_equal(one.values(np.ones(1))["options.k"], [40.0, k[1]])
+
+
+def test_a_whole_number_of_the_options_is_free_where_it_is_named():
+    design = load_design(DESIGN).model_copy(update={"options": {"k": 5, "c": 2.0, "on": True}})
+
+    assert [one.name for one in read_free(design, ["options"], joints=1).numbers] == ["options.c"]
+    assert read_free(design, {"options.k": (1.0, 9.0)}, joints=1).numbers[0].start == 5.0
+    with pytest.raises(InputError, match="expected one of its numbers"):
+        read_free(design, ["options.on"], joints=1)
+
+
 def test_scales_are_ratios_above_zero_and_differences_elsewhere():
     design = make_design([0.0], [1.0], gains={"Gp": 4.0, "Gv": 2.0})
     ratio = read_free(design, ["gains.Gp=*0.1:*10"], joints=1).numbers[0]
@@ -163,6 +182,11 @@ def test_rounded_values_stay_within_their_bounds(sign):
         (["gains", "gains.Gp"], "free: expected each number once, got gains.Gp twice"),
         (["gains.Gp=nan:3"], "free: gains.Gp: expected FROM:TO"),
         (["loop.settle_within"], "free: expected gains or weights of the design"),
+        (7, "free: expected Mapping or list or tuple, got int"),
+        ([5], "free[1]: expected str, got int"),
+        ({"gains.Gp": (None, 5)}, "free: gains.Gp: expected real numbers, got (None, 5)"),
+        ({"gains.Gp": ("a", "b")}, "free: gains.Gp: expected real numbers, got ('a', 'b')"),
+        ({"gains.Gp": (1.0, 20.0, 40.0)}, "free: gains.Gp: expected two bounds, got (1.0, 20.0"),
     ],
 )
 def test_free_numbers_that_cannot_be_are_refused(free, message):

@@ -9,6 +9,7 @@ from math import ceil, prod
 
 import numpy as np
 
+from flexctl.errors import InputError
 from flexctl.search.samples import Variation, make_points
 
 Values = dict[str, float]
@@ -30,6 +31,12 @@ class ArmSet:
     """
 
     variations: tuple[Variation, ...] = ()
+
+    def __post_init__(self) -> None:
+        counts = sorted({len(one.numbers) for one in self.variations if one.kind == "table"})
+        if len(counts) > 1:
+            got = " and ".join(map(str, counts))
+            raise InputError(f"over: expected tables with as many rows as each other, got {got}")
 
     @property
     def _rows(self) -> list[Values]:

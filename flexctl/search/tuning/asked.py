@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+
+import numpy as np
 
 from flexctl import checks
 from flexctl.errors import InputError
@@ -49,12 +51,15 @@ class Asked:
 
 
 def _spec(one: Spec | Variation) -> Spec:
-    """Write a variation that was read, such as a column of a table, as a text or numbers."""
-    if not isinstance(one, Variation):
+    """Write how a number varies, such as by a column of a table, as a text or plain numbers."""
+    if isinstance(one, str):
         return one
+    if not isinstance(one, Variation):
+        numbers = np.asarray(one, dtype=float)  # of numpy too
+        return tuple(numbers.tolist()) if numbers.ndim else float(numbers)
     factor = "*" if one.scaled else ""
-    texts = [f"{factor}{x!r}" for x in one.numbers]
-    if one.kind in ("normal", "uniform"):
+    texts = [f"{factor}{float(x)!r}" for x in one.numbers]
+    if one.kind != "values":
         return f"{one.kind}({', '.join(texts)})"
     return ", ".join(texts) if one.scaled else one.numbers
 
@@ -81,11 +86,13 @@ def asked_of(
     free = [free] if isinstance(free, str) else free
     subject_to = [subject_to] if isinstance(subject_to, str) else subject_to
     over = (own.over or {}) if over is None else over
+    checks.kind("free", free, Mapping, list, tuple)
     checks.kind("over", over, Mapping)
     checks.kind("minimise", minimise, str, list, tuple, type(None))
     checks.kind("subject_to", subject_to, list, tuple, type(None))
-    for k, one in enumerate(subject_to or ()):
-        checks.kind(f"subject_to[{k + 1}]", one, str)
+    for name, texts in {"minimise": minimise, "subject_to": subject_to, "over": over}.items():
+        _check_texts(name, () if texts is None else texts)
+    _check_texts("free", free)
     quantile = own.quantile if quantile is None else quantile
     asked = Asked(
         free=free or own.free or (),
@@ -103,6 +110,12 @@ def asked_of(
         if quantile is not None:
             _check_quantile(quantile, over)
     return asked
+
+
+def _check_texts(name: str, texts: Iterable[object]) -> None:
+    """Refuse keys, metrics or limits, one or several, of which one is no text."""
+    for k, one in enumerate(texts):
+        checks.kind(f"{name}[{k + 1}]", one, str)
 
 
 def _check_quantile(quantile: float, over: Mapping[str, object]) -> None:

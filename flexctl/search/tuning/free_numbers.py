@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.model import INSTRUMENTS, Design, design_value, has_number, nearest, nearest_path
@@ -196,8 +197,8 @@ def read_free(
             if any(_overlap(one, other) for one in numbers for other in new):
                 raise InputError(f"free: expected each number once, got {key} twice")
             numbers += [replace(one, named=key if asked else "") for one in new]
-            if isinstance(value, tuple):
-                arrays[own] = value
+            if isinstance(value, tuple | list):
+                arrays[own] = tuple(value)
     if not numbers:
         raise InputError(f"free: expected a number that is not zero, got {', '.join(specs)}")
     return FreeNumbers(numbers=tuple(numbers), arrays=arrays)
@@ -223,7 +224,8 @@ def _keys(design: Design, key: str) -> list[str]:
         listed = [one for one in known if _LISTED.fullmatch(one)]
         hint = nearest_path(key, known) or nearest(key, [*tables, *listed])
         raise InputError(f"free: expected gains or weights of the design ({hint}), got {key!r}")
-    keys = _numbers_below(design, key)
+    named = _is_whole_option(key, design_value(design, key))
+    keys = [key] if named else _numbers_below(design, key)
     if not keys:
         known = _all_numbers(design)
         hint = nearest_path(key, known) or nearest(key, known)
@@ -246,7 +248,24 @@ def _numbers_below(design: Design, key: str) -> list[str]:
         left_out = (*_NOT_TUNED, *(unread if key == "observer.noise" else ()))
         names = [name for name in value if name not in left_out]
         return [own for name in names for own in _numbers_below(design, f"{key}.{name}")]
-    return [key] if has_number(value) and not isinstance(value, int) else []  # an order is whole
+    good = _is_numeric(value) if key.startswith("options.") else has_number(value)
+    return [key] if good and not isinstance(value, int) else []  # an order is whole
+
+
+def _is_whole_option(key: str, value: object) -> bool:
+    """Whether a value is a whole number among the options of an own law: an order, or a gain.
+
+    Which of both only the user knows, so that it is free where it is named.
+    """
+    return key.startswith("options.") and isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_numeric(value: object) -> bool:
+    """Whether an option, which may be anything, is a number or a full array of numbers."""
+    try:
+        return np.asarray(value).dtype.kind in "iuf"
+    except ValueError:  # rows of several lengths
+        return False
 
 
 def _free_entries(key: str, value: object, bounds: Bounds, *, untied: bool) -> Iterator[FreeNumber]:
@@ -318,10 +337,11 @@ def _read_bounds(key: str, start: float, bounds: Bounds) -> tuple[float, float]:
         return lower, upper
     if isinstance(bounds, str):
         return _from_text(key, start, bounds)
-    numbers = tuple(map(float, bounds)) if np.size(bounds) == 2 else ()
-    if len(numbers) != 2 or not all(map(isfinite, numbers)):
+    numbers = checks.finite(f"free: {key}", bounds)
+    if numbers.shape != (2,):
         raise InputError(f"free: {key}: expected two bounds, got {bounds!r}")
-    return numbers
+    lower, upper = numbers.tolist()
+    return lower, upper
 
 
 def _from_text(key: str, start: float, text: str) -> tuple[float, float]:
