@@ -57,6 +57,21 @@ def cli() -> None:
     """
 
 
+class _Command(click.Command):
+    """A command that refuses an option given again whose last value alone would count."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words of the command line."""
+        if not ctx.resilient_parsing:  # a shell asks what may follow
+            _, _, given = self.make_parser(ctx).parse_args(args=[*args])
+            single = [one for one in given if isinstance(one, click.Option) and not one.multiple]
+            for option in single:
+                if single.count(option) > 1 and (option.secondary_opts or not option.is_flag):
+                    name = max(option.opts, key=len)
+                    raise click.UsageError(f"{name}: expected once, got more", ctx)
+        return super().parse_args(ctx, args)
+
+
 _MODEL, _DESIGN = click.Argument(["model"]), click.Argument(["design"])
 _COMMANDS = {  # function of flexctl.view.commands, its options, the arguments after them
     "list": ("listing.list_files", ListOptions, ()),
@@ -102,7 +117,7 @@ def _add(name: str, function: str, record: type[CliOptions], words: Sequence[Any
         return NOT_MET if unmet else DONE
 
     params = [*words, *click_options(record)]
-    cli.add_command(click.Command(name, params=params, callback=compute, help=record.__doc__))
+    cli.add_command(_Command(name, params=params, callback=compute, help=record.__doc__))
 
 
 for _name, _command in _COMMANDS.items():

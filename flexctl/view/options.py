@@ -145,11 +145,10 @@ class ListOptions(CliOptions):
 class InspectOptions(ArmOptions, PlotOptions):
     """Show what an arm is: coordinates, frequencies, inertia."""
 
-    pose: str = _option(
+    pose: tuple[str, ...] = _several(
         "--pose",
         "NAME=VALUE,...",
-        "Coordinates, such as joint1=0.5,link2.y.1=0.01; others keep their default.",
-        default="",
+        "Coordinates, such as joint1=0.5,link2.y.1=0.01; others keep their default (repeatable).",
     )
 
 
@@ -170,7 +169,9 @@ class CountOptions(ArmOptions):
 class SimulateOptions(LoopOptions):
     """Run DESIGN on MODEL once; --out run.nc keeps all signals."""
 
-    at: str = _option("--at", "T1,T2,...", "Sample times [s]; default 11.", default="")
+    at: tuple[str, ...] = _several(
+        "--at", "T1,T2,...", "Sample times [s]; default 11 (repeatable)."
+    )
     duration: float | None = _option(
         "--duration", None, "Length of the run [s]; default the design's."
     )
@@ -362,11 +363,10 @@ class TuneOptions(VariedOptions):
 class BodeOptions(LoopOptions):
     """Draw frequency responses of DESIGN's loop around MODEL, at its actuators and sensors."""
 
-    pose: str = _option(
+    pose: tuple[str, ...] = _several(
         "--pose",
         "NAME=VALUE,...",
-        "Joint variables to judge at instead of the final pose.",
-        default="",
+        "Joint variables to judge at instead of the final pose (repeatable).",
     )
     path: int = _option(
         "--path",
@@ -408,11 +408,10 @@ class SeparationOptions(LoopOptions):
 class MarginOptions(LoopOptions):
     """Find how wrong the stiffness of DESIGN's model of MODEL may be."""
 
-    pose: str = _option(
+    pose: tuple[str, ...] = _several(
         "--pose",
         "NAME=VALUE,...",
-        "Joint variables to judge at instead of the final pose.",
-        default="",
+        "Joint variables to judge at instead of the final pose (repeatable).",
     )
     path: int = _option(
         "--path",

@@ -114,13 +114,18 @@ def judged_on(options: LoopOptions, arm: Arm, design: Design) -> dict[str, Any]:
     return {"true_arm": as_it_is, "truth_basis": truth, "design_basis": basis}
 
 
-def read_pose(text: str) -> dict[str, float]:
-    """Read ``joint1=0.5,joint3=0.7``; InputError where a part is not NAME=NUMBER."""
-    pose = {}
-    for part in filter(str.strip, text.split(",")):
+def read_pose(texts: Sequence[str]) -> dict[str, float]:
+    """Read ``joint1=0.5,joint3=0.7``; InputError where a part is not NAME=NUMBER, or a name twice.
+
+    Of several texts all are read.
+    """
+    pose: dict[str, float] = {}
+    for part in filter(str.strip, ",".join(texts).split(",")):
         name, equals, value = (word.strip() for word in part.partition("="))
         if not (name and equals):
             raise InputError(f"--pose: expected NAME=VALUE, got {part!r}")
+        if name in pose:
+            raise InputError(f"--pose: expected each name once, got {name} twice")
         pose[name] = read_number("--pose", value)
     return pose
 

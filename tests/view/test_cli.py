@@ -64,6 +64,7 @@ BAD_INPUT = {
     "requirement without sign": ["inspect", "single-link-hub", "--require", "mass"],
     "requirement of no number": ["inspect", "single-link-hub", "--require", "mass<nan"],
     "requirement of a list": ["inspect", "single-link-hub", "--require", "tip<1"],
+    "fewer poses of the motion than none": ["margin", *ARM, "--path", "-1"],
     "requirement of a text": ["inspect", "single-link-hub", "--require", "backend<1"],
 }
 
@@ -312,3 +313,39 @@ def test_damping_and_foreshortening_hold_for_both_plants(soft_model, own):
     (link,) = true_arm(load_arm("single-link-hub", options), options).links
 
     assert (link.damping_ratio, link.foreshortening) == ((0.07,), False)
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("track", *ARM, "--over", "gains.Gp=1:2", "--over", "gains.Gv=1:2"), "--over"),
+        (("inspect", ARM[0], "-m", "1", "--modes", "2"), "--modes"),
+        (("inspect", ARM[0], "--foreshortening", "--no-foreshortening"), "--foreshortening"),
+    ],
+)
+def test_an_option_of_one_value_is_refused_a_second_time(flexctl, words, option):
+    said = flexctl(*words)
+
+    assert (said.status, said.out) == (2, "")
+    assert said.err.startswith(f"flexctl: {option}: expected once, got more")
+
+
+def test_a_flag_may_be_given_again(flexctl):
+    assert flexctl("list", "--json", "--json").status == 0
+
+
+@pytest.mark.parametrize("again", ["joint1=0.2,joint1=0.3", "joint1=0.3"])
+@pytest.mark.parametrize("command", [("inspect", ARM[0]), ("margin", *ARM), ("bode", *ARM)])
+def test_a_coordinate_of_a_pose_is_refused_a_second_time(flexctl, command, again):
+    said = flexctl(*command, "--pose", "joint1=0.2", "--pose", again)
+
+    assert (said.status, said.out) == (2, "")
+    assert said.err == "flexctl: --pose: expected each name once, got joint1 twice\n"
+
+
+def test_a_pose_may_be_given_in_parts(flexctl):
+    words = ("inspect", "planar-two-link", "--json", "-m", "1")
+    parts = flexctl(*words, "--pose", "joint1=0.5", "--pose", "joint2=0.7")
+    pose = json.loads(parts.out)["pose"]
+
+    assert (pose["joint1"], pose["joint2"]) == (0.5, 0.7)

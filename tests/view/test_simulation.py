@@ -49,7 +49,7 @@ def test_eleven_samples_unless_told(simulate):
 
 
 def test_samples_are_taken_at_the_times_asked_in_their_order(simulate):
-    found = simulate("--at", "1.2345678,0.1")
+    found = simulate("--at", "1.2345678", "--at", "0.1")
 
     assert [sample["t"] for sample in found["samples"]] == [1.2345678, 0.1]
 

@@ -204,7 +204,7 @@ def test_the_table_of_the_file_counts_where_nothing_is_said(tmp_path):
     ],
 )
 def test_bad_words_are_one_line(flexctl, words, expected):
-    said = flexctl(*QUICK, *words)
+    said = flexctl("tune", ARM, DESIGN, *COARSE, *words)
     assert said.status == 2
     assert expected in said.err
     assert said.err.count("\n") <= 1 or "Usage" in said.err

@@ -158,9 +158,9 @@ def _check_case(case: Case) -> None:
         )
 
 
-def read_joints(text: str, arm: Arm) -> dict[str, float]:
+def read_joints(texts: Sequence[str], arm: Arm) -> dict[str, float]:
     """Read joint variables by name, all that a pose at rest has; InputError for other names."""
-    pose = read_pose(text)
+    pose = read_pose(texts)
     for name in pose:
         if name not in arm.joints:
             expected = f"joint variables of {arm.name} ({', '.join(arm.joints)})"

@@ -62,7 +62,7 @@ def simulate_design(options: SimulateOptions, model: str, design: str) -> Result
         from flexctl.view.figures.animation import check_film
 
         check_film(options.animate)
-    samples = read_numbers("--at", options.at)
+    samples = read_numbers("--at", ",".join(options.at))
     tolerance = _integration(options)
     loop = _close(options, model, design)
     times, printed = run_times(loop.duration, samples, options.duration)
