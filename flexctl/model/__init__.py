@@ -14,7 +14,14 @@ from flexctl.model.changed_arm import (
 from flexctl.model.chosen_gains import CHOSEN_GAINS, sampled_design, set_aside, with_values
 from flexctl.model.compatibility import check_design
 from flexctl.model.controller_matrices import load_matrices
-from flexctl.model.design import Design, FeedForward, Loop, Reference, below_nyquist
+from flexctl.model.design import (
+    DESIGN_TABLES,
+    Design,
+    FeedForward,
+    Loop,
+    Reference,
+    below_nyquist,
+)
 from flexctl.model.design_writing import design_text
 from flexctl.model.files import (
     drafts,
@@ -66,7 +73,6 @@ from flexctl.model.record import BasisChoice, Solver, Unquoted, pick_basis, show
 from flexctl.model.refusals import build, build_file, nearest, nearest_path, refuse
 from flexctl.model.samples import Samples, load_ratios, reference_samples
 from flexctl.model.settings import (
-    DESIGN_TABLES,
     apply_settings,
     design_value,
     has_number,

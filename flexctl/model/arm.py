@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from annotated_types import MinLen
 from pydantic import Field, model_validator
 
+from flexctl.model.design import DESIGN_TABLES
 from flexctl.model.link import Link, RigidBody
 from flexctl.model.record import (
     BasisChoice,
@@ -121,4 +122,8 @@ class Arm(FileRecord):
                     yield key, f"a joint (one of: {', '.join(self.joints)})", Unquoted(joint)
 
 
-_RESERVED = {"gravity", "base", "payload", "truth", "link", "links", "stiffness_error"}  # in keys
+_RESERVED = {
+    *("gravity", "base", "payload", "truth", "link", "links", "stiffness_error"),  # in keys
+    *("modes", "elements", *DESIGN_TABLES),  # in keys of what varies
+    "tip",  # its lines would have the names of the tip's coordinates
+}

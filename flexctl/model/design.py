@@ -48,6 +48,23 @@ from flexctl.model.record import (
 from flexctl.model.shaper_choice import Shaper
 from flexctl.model.tune_choice import TuneChoice
 
+DESIGN_TABLES = (
+    "gains",
+    "second_loop",
+    "slow_loop",
+    "fast_loop",
+    "observer",
+    "friction_compensation",
+    "reference",
+    "loop",
+    "options",
+    "state_space",
+    "filters",
+    "instruments",
+    "cascade",
+    "position_feedback",
+)
+"""Tables of a design file, whose numbers may be varied like those of an arm."""
 _OPEN = ("feedforward", "torque", PRESCRIBED)
 _NOT_ALONG_A_LINE = (
     "no such key, as the reference is no straight line in joint space, or does not move along one"

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from flexctl import checks
 from flexctl.errors import InputError
 from flexctl.model.arm import Arm
-from flexctl.model.design import Design
+from flexctl.model.design import DESIGN_TABLES, Design
 from flexctl.model.link import Link
 from flexctl.model.record import NOTHING, Unquoted, printable
 from flexctl.model.refusals import (
@@ -30,24 +30,6 @@ from flexctl.model.refusals import (
     number_paths,
     refuse,
 )
-
-DESIGN_TABLES = (
-    "gains",
-    "second_loop",
-    "slow_loop",
-    "fast_loop",
-    "observer",
-    "friction_compensation",
-    "reference",
-    "loop",
-    "options",
-    "state_space",
-    "filters",
-    "instruments",
-    "cascade",
-    "position_feedback",
-)
-"""Tables of a design file, whose numbers may be varied like those of an arm."""
 
 _ENTRY = re.compile(r"(?P<name>\w+)\[(?P<place>\d+)\]")  # of an array of tables
 _ROOTS = ("gravity", "base", "payload", "truth")

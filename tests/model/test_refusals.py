@@ -87,6 +87,14 @@ MODEL_CASES = [
         '"payload"',
         'link[2].name: expected a name that no other link or key has, got "pay',
     ),
+    *(
+        (
+            '"upper"',
+            f'"{name}"',
+            f'link[2].name: expected a name that no other link or key has, got "{name}"',
+        )
+        for name in ("tip", "loop", "gains", "elements")
+    ),
     ('"upper"', '"a.b"', "link[2].name: expected a name of letters, digits and _ that begins with"),
     ("mass = 0.1\n", "mass = -0.1\n", "payload.mass: expected at least 0, got -0.1"),
     ("[payload]", "[payloads]", "payloads: expected a known key (nearest: payload), got payloads"),
