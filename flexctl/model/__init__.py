@@ -25,6 +25,7 @@ from flexctl.model.design import (
 from flexctl.model.design_writing import design_text
 from flexctl.model.files import (
     drafts,
+    read_bytes,
     read_csv,
     read_sealed,
     read_text,
@@ -159,6 +160,7 @@ __all__ = [
     "odd_numbers",
     "only_number",
     "pick_basis",
+    "read_bytes",
     "read_csv",
     "read_sealed",
     "read_text",

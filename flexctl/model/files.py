@@ -25,15 +25,27 @@ def read_text(path: Path) -> str:
     InputError
         If there is no such file, or it is a folder, cannot be read or is not UTF-8.
     """
-    if path.is_dir():
-        raise InputError(f"{path}: expected a file, got a folder")
     try:
-        return path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: expected a file, got nothing (no such file)") from error
+        return read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         expected = "expected text in UTF-8"
         raise InputError(f"{path}: {expected}, got byte {error.start + 1} that is not") from error
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a file.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it is a folder or cannot be read.
+    """
+    if path.is_dir():
+        raise InputError(f"{path}: expected a file, got a folder")
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: expected a file, got nothing (no such file)") from error
     except OSError as error:
         raise InputError(f"{path}: expected a file to read, got: {error.strerror}") from error
     except ValueError as error:  # a path with a null character
@@ -55,13 +67,18 @@ def read_csv(path: Path) -> list[tuple[int, list[str]]]:
 
     Each row comes with its line number in the file, counted from 1. If the header has semicolons,
     these separate the entries and commas are decimal commas, as spreadsheets write them in many
-    countries. Raises as `read_text`.
+    countries. Raises as `read_text`, and with its line where an entry is too long.
     """
     lines = read_text(path).splitlines()
     header = next((line for line in lines if line.strip()), "")
     separator, decimal = (";", ",") if ";" in header else (",", ".")
     rows = csv.reader(lines, delimiter=separator)
-    return [(rows.line_num, [entry.replace(decimal, ".") for entry in row]) for row in rows if row]
+    try:
+        read = [(rows.line_num, row) for row in rows if row]
+    except csv.Error as error:
+        at = f"{path}: line {rows.line_num}"
+        raise InputError(f"{at}: expected entries of a CSV file, got: {error}") from error
+    return [(line, [entry.replace(decimal, ".") for entry in row]) for line, row in read]
 
 
 @contextlib.contextmanager

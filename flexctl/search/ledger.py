@@ -55,12 +55,15 @@ class Ledger:
     Raises
     ------
     InputError
-        When the file is no ledger, or one with another label, or its folder does not exist.
+        When the file is no ledger, or one with another label, or a folder, or its own folder does
+        not exist.
     """
 
     def __init__(self, path: Path | None, content: str, label: Mapping[str, Any]) -> None:
         self.path, self.content = path, content
         name = str(path) if path else ":memory:"
+        if path and path.is_dir():
+            raise InputError(f"{path}: expected a file, got a folder")
         if path and not path.parent.is_dir():
             raise InputError(f"{path}: expected an existing folder, got {path.parent}")
         try:

@@ -282,6 +282,7 @@ def make_points(
         When one cannot be read, or samples are asked for without a distribution, or the other way
         around.
     """
+    seed = checks.whole("seed", seed, least=0)
     variations = tuple(
         replace(spec, key=key) if isinstance(spec, Variation) else read_variation(key, spec)
         for key, spec in vary.items()

@@ -28,6 +28,7 @@ from flexctl.model import (
     design_value,
     is_of_design,
     load_method,
+    read_bytes,
     unit_of,
     with_value,
 )
@@ -57,7 +58,8 @@ def study_digest(
 ) -> str:
     """Digest of all that a study is made of: files that designs name and sources included.
 
-    Raises InputError where a design has a function, of which there is no digest.
+    Raises InputError where a design has a function, of which there is no digest, or names a file
+    that cannot be read.
     """
     arms = setup.design_arm, setup.true_arm, setup.truth_basis
     made_of = [(one, *map(_content, (one.reference_file, one.matrix_file))) for one in designs]
@@ -70,7 +72,7 @@ def study_digest(
 
 def _content(path: Path | None) -> str | None:
     """Digest of a file that a design names."""
-    return None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
+    return None if path is None else hashlib.sha256(read_bytes(path)).hexdigest()
 
 
 def _source(method: str) -> str | None:

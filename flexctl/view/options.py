@@ -205,7 +205,14 @@ class SampledOptions(VariedOptions):
 
     samples: int | None = _option("--samples", "N", "Random samples of distributions.")
     latin: int | None = _option("--latin", "N", "Samples as a Latin hypercube instead.")
-    seed: int = _option("--seed", "S", "Seed of the random numbers.", default=0, show_default=True)
+    seed: int = _option(
+        "--seed",
+        "S",
+        "Seed of the random numbers.",
+        default=0,
+        type=click.IntRange(min=0),
+        show_default=True,
+    )
     jobs: int | None = _option(
         "--jobs", "N", "Processes; default: one on each core.", type=click.IntRange(min=1)
     )

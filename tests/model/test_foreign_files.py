@@ -61,3 +61,11 @@ def test_a_model_is_read_with_the_mark_of_utf_8(before, tmp_path):
     path.write_bytes(before + text + b'[[link]]\r\njoint = "revolute"\r\njoint_inertia = 1.0\r\n')
 
     assert load_model(path).links[0].joint_inertia == 1.0
+
+
+def test_an_entry_without_end_is_refused_with_its_line(tmp_path):
+    path = tmp_path / "motion.csv"
+    path.write_text("t,joint1\n0," + "1" * 200_000 + "\n")
+
+    with pytest.raises(InputError, match=r"motion\.csv: line 2: expected entries of a CSV file"):
+        load_samples(path)

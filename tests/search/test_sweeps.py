@@ -45,6 +45,12 @@ def test_a_grid_has_all_combinations_and_the_samples_change_fastest():
     assert rows[0]["a"] == rows[7]["a"] != rows[8]["a"]
 
 
+@pytest.mark.parametrize("seed", [-1, 0.5])
+def test_a_seed_is_a_whole_number(seed):
+    with pytest.raises(InputError, match=rf"^seed: expected a whole number.*, got {seed}$"):
+        make_points({"a": "uniform(0, 1)"}, samples=1, seed=seed)
+
+
 @pytest.mark.parametrize("latin", [True, False])
 def test_samples_have_their_distributions(latin):
     n = 4000

@@ -103,3 +103,16 @@ def test_charts_over_gains_say_that_there_are_none(flexctl, design, word):
     if word == "gains":
         assert said.status == 2
         assert "gains: expected a table, got nothing (method state-space)" in said.err
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_a_sweep_refuses_matrices_that_cannot_be_read(flexctl, design, folder):
+    matrices = design.with_name("pd.mat")
+    matrices.unlink()
+    if folder:
+        matrices.mkdir()
+    said = flexctl("sweep", "single-link-hub", design, "--vary", "payload.mass=1,2")
+
+    assert (said.status, said.out) == (2, "")
+    got = "a folder" if folder else "nothing (no such file)"
+    assert said.err == f"flexctl: {matrices}: expected a file, got {got}\n"

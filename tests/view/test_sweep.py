@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -89,6 +90,8 @@ def test_files_hold_the_same_numbers_with_units(flexctl, tmp_path):
         (["--vary", "none.csv"], "expected a file, got nothing"),
         ([*GRID, "--truth-model", "theodore-ghosal-rrp"], "expected 1 links as"),
         (["--vary", "payload.mass=normal(1,0.1)"], "samples or latin"),
+        ([*GRID, "--seed", "-1"], "--seed"),
+        ([*GRID, "--ledger", Path(__file__).parent], "view: expected a file, got a folder"),
         (["--vary", "gains.Gp=1:2:100000", "--vary", "gains.Gv=1:2:10000"], "1,000,000,000"),
     ],
 )
