@@ -370,11 +370,15 @@ def _judged(
 def _linear(
     assessment: _Assessment, poses: LinearPoses | None, stability: Stability | None
 ) -> dict[str, Any]:
-    """Compute the metrics of a linear loop; margins only for a stable one."""
+    """Compute the metrics of a linear loop; margins only for a stable one.
+
+    Friction is judged of an unstable one too, as it may bound what grows.
+    """
     loop = assessment.loop
     closed = not loop.controller.design.open_loop
-    sound = closed and stability is not None and stability.stable is True
-    get, final = assessment.get, poses.final if poses and sound else None
+    stable = stability.stable if closed and stability is not None else None
+    get, final = assessment.get, poses.final if poses and stable is True else None
+    rubs = poses.final if poses and stable in (True, False) else None
     margins = final and get("margins", lambda: stability_margins(final))
     rate = final and get("margins.min_sampling_rate", lambda: sampling_rate_of(loop, final))
     return {
@@ -383,7 +387,7 @@ def _linear(
         "min_sampling_rate": rate and rate.rate,
         "sampling_rate_limited_by": rate and rate.limited_by,
         "stiffness": assessment.stiffness(poses),
-        "friction": final and get("friction", lambda: judge_friction(assessment.loop, final)),
+        "friction": rubs and get("friction", lambda: judge_friction(assessment.loop, rubs)),
         "noise": final and get("noise", lambda: noise_levels(assessment.loop, final)),
     }
 

@@ -23,7 +23,7 @@ from flexctl.checks import Array
 from flexctl.loop import ClosedLoop, LinearLoop, slopes_at_rest
 from flexctl.model import Friction
 from flexctl.records import Summary
-from flexctl.verdict.damped_loop import DampedLoop, count_zeros, hold
+from flexctl.verdict.damped_loop import DampedLoop, DamperRange, count_zeros, hold
 
 _SINGULAR = 1e-12  # smallest singular value of the balanced stiffness that holds the arm
 _CHORD = 0.6381726863 / np.sqrt(2 / np.e)  # max of (1 - exp(-x^2))/x, in steepest slopes
@@ -39,7 +39,9 @@ class UnstableDampers:
     ----------
     amplitude
         Of the vibration of frequency `frequency` [rad/s] that feels the damper `low`, [rad or m]:
-        smaller ones grow up to it, larger ones decay down to it. None where `low` is not positive.
+        smaller ones grow up to it, larger ones decay down to it. Infinite where the loop is
+        unstable without a damper: `frequency` is then that of `high`. None where no damper of the
+        range is positive.
     threshold
         Amplitude [rad or m] of the vibration that feels the damper `high`: only larger ones grow. 0
         where that is infinite, None where there is no `amplitude`.
@@ -101,7 +103,10 @@ class JointDamper:
 
     @property
     def amplitude(self) -> float:
-        """Largest amplitude [rad or m] up to which vibrations grow; 0 where none does."""
+        """Largest amplitude [rad or m] up to which vibrations grow; 0 where none does.
+
+        Infinite where the loop is unstable without friction.
+        """
         return (self._vibrates and self._vibrates.amplitude) or 0.0
 
     @property
@@ -196,7 +201,10 @@ class FrictionVerdict(Summary):
 
     @property
     def amplitude(self) -> float:
-        """Largest amplitude [rad or m] up to which vibrations of a joint grow; 0: none does."""
+        """Largest amplitude [rad or m] up to which vibrations of a joint grow; 0: none does.
+
+        Infinite where the loop is unstable without friction.
+        """
         return max(own.amplitude for own in self.dampers)
 
     def _facts(self) -> dict[str, Any]:
@@ -295,22 +303,12 @@ def _judge(
             falling = DampedLoop(loop=linear, rows=dry.rows, size=dry.fall)
             found = [*falling.unstable(least, most=0.0), *found]
     slide = set(dry.slide if k is None else dry.slide[k : k + 1])
-    ranges = [
-        UnstableDampers(
-            low=own.low,
-            high=own.high,
-            frequency=own.w_low,
-            amplitude=(amplitude := _amplitude(force, own.low, own.w_low)),
-            threshold=None if amplitude is None else _amplitude(force, own.high, own.w_high) or 0.0,
-        )
-        for own in found
-    ]
     return JointDamper(
         joint=joint,
         stuck_joint=stuck_joint,
         sliding=slide.pop() if len(slide) == 1 else None,
         least=least,
-        unstable=tuple(ranges),
+        unstable=tuple(_in_amplitudes(own, force) for own in found),
         stuck=damped.stuck,
     )
 
@@ -328,6 +326,20 @@ def _with_one_stuck(
                 row = dry.rows[other] - (dry.rows[other] > dry.rows[k])
                 moved = replace(dry, rows=(*dry.rows[:other], row, *dry.rows[other + 1 :]))
                 yield _judge(held, moved, other, joint, stuck)
+
+
+def _in_amplitudes(found: DamperRange, force: float) -> UnstableDampers:
+    """Say which vibrations feel the dampers of a range, of joints with this Coulomb friction."""
+    anyway = found.low <= 0 < found.high  # without a damper: at any amplitude, if large enough
+    amplitude = np.inf if anyway else _amplitude(force, found.low, found.w_low)
+    threshold = None if amplitude is None else _amplitude(force, found.high, found.w_high) or 0.0
+    return UnstableDampers(
+        low=found.low,
+        high=found.high,
+        frequency=found.w_high if anyway else found.w_low,
+        amplitude=amplitude,
+        threshold=threshold,
+    )
 
 
 def _amplitude(force: float, damper: float, frequency: float | None) -> float | None:

@@ -132,6 +132,8 @@ def _metrics(e: Evaluation) -> Iterator[tuple[str, Any]]:
         "stiffness.exact.path_growth": growth.factor if growth else None,
     }
     special |= {key: _worst_reading(e, key) for key in UNITS if key.startswith(SENSORS)}
+    if e.stability and e.stability.stable is False:  # what friction bounds is no merit of a loop
+        special |= {key: None for key in UNITS if key.startswith("friction.")}
     if never:
         special["residual.settling_time"] = np.inf
     for key in UNITS:

@@ -179,13 +179,16 @@ def _thin_at_sensors(
 def _friction(f: FrictionVerdict, settle_within: float) -> list[Reason]:
     """Dampers with which the loop is unstable, and what friction at rest does to it."""
     reasons = []
-    vibrating = max(f.dampers, key=lambda own: own.amplitude)
-    if vibrating.amplitude:
+    vibrating = max(f.dampers, key=lambda own: (own.amplitude, own.joint is None))
+    anyway = vibrating.amplitude == np.inf  # unstable without friction, which may bound it
+    if vibrating.threshold if anyway else vibrating.amplitude:
         facts = {"joint": vibrating.joint, "stuck_joint": vibrating.stuck_joint}
         facts |= {"sliding": vibrating.sliding}
         facts |= {"amplitude": vibrating.amplitude, "threshold": vibrating.threshold}
         facts |= {"frequency": vibrating.frequency, "smaller": vibrating.smaller_amplitude}
         reasons.append(Reason(code="friction-vibrates", facts=facts))
+    if anyway:  # what else friction does counts for little
+        return reasons
     kinds = {
         "friction-stuck": [own for own in f.dampers if own.stuck is False],
         "friction-slides": [own for own in f.dampers if not own.slides],

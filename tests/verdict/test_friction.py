@@ -18,6 +18,7 @@ from flexctl.verdict import damped_loop
 from flexctl.verdict.damped_loop import DampedLoop
 from flexctl.verdict.evaluation import evaluate
 from flexctl.verdict.friction import (
+    FrictionVerdict,
     _DryJoints,
     _judge,
     _with_one_stuck,
@@ -25,7 +26,7 @@ from flexctl.verdict.friction import (
     steepest_fall,
 )
 from flexctl.verdict.named_metrics import metrics
-from flexctl.verdict.reasons import find_reasons
+from flexctl.verdict.reasons import _friction, find_reasons
 from flexctl.view.explain import explain
 from flexctl.view.to_json import to_json
 from tests.stick_and_slip import stick_and_slip
@@ -153,14 +154,16 @@ def bounded(pushed):
 
 def test_a_range_of_unstable_dampers_that_ends_has_a_threshold(bounded):
     linear, own = bounded(249)
-    _, first, second = own.unstable
+    outer, first, second = own.unstable
     damped = DampedLoop(loop=linear, rows=(1,), size=np.ones(1))
     w = abs(max(damped._with(first.high).poles, key=lambda pole: pole.real).imag)
     assert first.threshold == pytest.approx(4 * 0.6 / (np.pi * w * first.high))
     assert second.high == np.inf
     assert second.threshold == 0.0
-    assert (own.amplitude, own.threshold) == (first.amplitude, first.threshold)
-    assert own.smaller_amplitude == second.amplitude < first.threshold
+    assert first.amplitude > first.threshold > second.amplitude
+    assert outer.low <= 0  # unstable without friction, which bounds what is smaller
+    assert (own.amplitude, own.threshold) == (np.inf, outer.threshold)
+    assert own.smaller_amplitude == first.amplitude < outer.threshold
 
 
 @pytest.mark.slow
@@ -304,7 +307,8 @@ def test_ranges_beside_a_stuck_joint_are_those_of_a_scan(coupled, seed, n_z):
                 assert (rate > 0) == inside, (own.joint, d)
         for range_ in own.unstable:
             if range_.frequency is not None:
-                near = beside(linear, own.stuck_joint, range_.low) - 1j * range_.frequency
+                end = range_.low if range_.low > 0 else range_.high
+                near = beside(linear, own.stuck_joint, end) - 1j * range_.frequency
                 assert np.abs(near).min() < 1e-6 * max(range_.frequency, 1.0)
 
 
@@ -442,6 +446,44 @@ def test_the_verdict_reaches_json_words_and_metrics(judged):
     assert metrics(e)["friction.sticking_offset"] == pytest.approx(0.02)
     assert metrics(e)["friction.stable"] is True
     assert metrics(e)["friction.slides"] is answer["slides"] is False
+
+
+def test_friction_bounds_small_vibrations_of_an_unstable_loop(judged):
+    # m s^3 + (c + d) s^2 + k s + k_i is unstable up to d = m k_i/k - c, where w^2 = k/m
+    loop, verdict = judged({"coulomb": 0.6}, PID | {"Gv": [1.0]})
+    w, d = np.sqrt(50 / MASS), MASS * 40 / 50 - 1
+    bound = 4 * 0.6 / (np.pi * w * d)
+    (own,) = verdict.dampers
+    assert own.threshold == pytest.approx(bound, rel=1e-6)
+    assert own.frequency == pytest.approx(w, rel=1e-6)
+    assert verdict.amplitude == np.inf
+
+    e = evaluate(loop)
+    assert e.stability.stable is False
+    codes = {reason.code for reason in find_reasons(e)}
+    assert codes == {"unstable", "unstable-at-pose", "friction-vibrates"}
+    (damper,) = to_json(e)["friction"]["dampers"]
+    assert (damper["amplitude"], damper["threshold"]) == (None, pytest.approx(bound, rel=1e-6))
+    assert metrics(e)["friction.amplitude"] is None
+    words = "friction of joint1 bounds vibrations smaller than about 255 mm at 5 rad/s: larger"
+    assert words in explain(e)
+
+
+def test_friction_bounds_nothing_where_no_damper_makes_a_loop_stable(make):
+    # x'' + d x' - x = 0 with any d
+    linear = make["linear"](1.0, 0.0, -1.0, 0.0, 0.0)
+    dry = _DryJoints(
+        rows=(0,),
+        fall=np.zeros(1),
+        coulomb=np.ones(1),
+        breakaway=np.ones(1),
+        slide=(False,),
+    )
+    own = _judge(linear, dry, 0, 0)
+    assert [(one.low, one.high) for one in own.unstable] == [(0.0, np.inf)]
+    assert own.threshold == 0.0
+    verdict = FrictionVerdict(dampers=(own,), sticking_offset=1.0, hunts=False, integral=False)
+    assert _friction(verdict, 1e-4) == []
 
 
 def test_a_run_ends_where_friction_may_hold_it(judged):

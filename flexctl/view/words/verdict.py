@@ -37,6 +37,11 @@ _GRAVE = (
     "friction-slides",
     "hunts",
 )
+_SIZES: dict[bool | None, Callable[[float], str]] = {  # of joints that slide, turn, or both
+    True: length,
+    False: angle,
+    None: "{:.3g} rad or m".format,
+}
 _METRICS = {  # others are called as they are
     "spillover": "stability on other truth orders",
     "margins": "gain, phase, delay and disk margins",
@@ -103,8 +108,9 @@ def _unranked(e: Evaluation, ranked: Sequence[Evaluation]) -> list[str]:
         return [f"{e.name} failed: {e.failed}.", *_stable_by_design(e)]
     if e.stability and not e.stability.stable:
         rate = e.stability.spectral_abscissa
-        said = f"{e.name} is unstable at the final pose: a disturbance grows at {rate:.3g} 1/s."
-        return [said, *_stable_by_design(e)]
+        said = f"{e.name} is unstable at the final pose: a disturbance grows at {rate:.3g} 1/s"
+        bounded = [_bounds(one.facts) for one in find_reasons(e) if one.code == "friction-vibrates"]
+        return [f"{'; '.join([said, *bounded])}.", *_stable_by_design(e)]
     if not e.ranks:
         return [f"{e.name} was not ranked; {listed(list(map(reason_words, not_computed(e))))}."]
     if e.no_rest and ranked and ranked[0].residual is not None:
@@ -396,10 +402,22 @@ def _not_computed(facts: Mapping[str, Any]) -> str:
     return f"not computed: {listed(names)} ({facts['why']})"
 
 
+def _bounds(facts: Mapping[str, Any]) -> str:
+    """Say up to which amplitude friction bounds the vibrations of an unstable loop."""
+    where = "its joints" if facts["joint"] is None else f"joint{facts['joint'] + 1}"
+    size = _SIZES[facts["sliding"]]
+    smaller = f", smaller ones to about {size(facts['smaller'])}" if facts["smaller"] else ""
+    return (
+        f"friction of {where} bounds vibrations smaller than about {size(facts['threshold'])} at "
+        f"{facts['frequency']:.3g} rad/s: larger ones grow{smaller} (describing function)"
+    )
+
+
 def _vibrates(facts: Mapping[str, Any]) -> str:
     """Say from which to which amplitude friction lets vibrations grow."""
-    sizes = {True: length, False: angle, None: "{:.3g} rad or m".format}
-    size = sizes[facts["sliding"]]
+    if facts["amplitude"] == np.inf:
+        return _bounds(facts)
+    size = _SIZES[facts["sliding"]]
     least = facts["threshold"]
     which = f"vibrations larger than about {size(least)}" if least else "small vibrations"
     where = "its joints" if facts["joint"] is None else f"joint{facts['joint'] + 1}"

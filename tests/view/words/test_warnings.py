@@ -308,6 +308,16 @@ def test_vibrations_that_friction_lets_grow_have_their_sizes(threshold, smaller,
     assert stuck.startswith("friction of joint1, while joint3 is stuck, lets ")
 
 
+def test_vibrations_of_an_unstable_loop_are_bounded_up_to_a_size():
+    facts = {"joint": None, "stuck_joint": None, "sliding": False, "amplitude": np.inf}
+    facts |= {"frequency": 20.0, "threshold": 1e-3, "smaller": 2e-5}
+
+    assert reason_words(Reason(code="friction-vibrates", facts=facts)) == (
+        "friction of its joints bounds vibrations smaller than about 1 mrad at 20 rad/s: larger "
+        "ones grow, smaller ones to about 0.02 mrad (describing function)"
+    )
+
+
 def test_joints_that_are_unstable_when_stuck_or_slow_are_named():
     facts = {"joints": [0, 2], "together": False, "pairs": []}
     pairs = {"joints": [], "together": False, "pairs": [[1, 0], [0, 2]]}
