@@ -34,7 +34,7 @@ from flexctl.model.files import (
     write_sealed,
 )
 from flexctl.model.filters import Filter
-from flexctl.model.friction import Friction, friction_faults, sticking_faults
+from flexctl.model.friction import Friction, active_faults, friction_faults, sticking_faults
 from flexctl.model.instruments import InstrumentChoice
 from flexctl.model.law import (
     INSTRUMENTS,
@@ -131,6 +131,7 @@ __all__ = [
     "StateSpace",
     "TuneChoice",
     "Unquoted",
+    "active_faults",
     "apply_settings",
     "below_nyquist",
     "build",

@@ -23,7 +23,15 @@ from numpy.typing import ArrayLike
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import InputError
-from flexctl.model import Arm, Link, friction_faults, nearest, shown, sticking_faults
+from flexctl.model import (
+    Arm,
+    Link,
+    active_faults,
+    friction_faults,
+    nearest,
+    shown,
+    sticking_faults,
+)
 
 STIFFNESS_ERROR = "stiffness_error"
 
@@ -238,12 +246,13 @@ def change_numbers(
 
 
 def _require_possible_friction(arm: Arm) -> None:
-    """Refuse friction whose numbers do not fit together, or that no torque overcomes."""
+    """Refuse friction whose numbers do not fit, no torque overcomes, or drives a joint."""
     for link in arm.links:
         own = link.friction
         faults = [(f"friction.{key}", *rest) for key, *rest in friction_faults(own)] if own else []
         if own:
             faults += sticking_faults(own, link.friction_ratio, link.holding_limit)
+            faults += active_faults(own, link.friction_ratio, link.limits.rate)
         for key, expected, got in faults:
             raise InputError(f"{link.name}.{key}: expected {expected}, got {shown(got)}")
 

@@ -167,7 +167,10 @@ def test_bristles_that_drive_a_joint_within_its_rate_limit_are_refused(make):
     link = {"joint": "prismatic", "hub": {"mass": MASS}, "limits": {"rate": 0.2}}
     with pytest.raises(ValueError, match=r"bristles may drive the joint, below limits\.rate"):
         make["arm"]([link | {"friction": RUBS | BRISTLES}])
-    make["arm"]([link | {"friction": RUBS | BRISTLES | {"sigma1": 0.7}}])
+    passive = make["arm"]([link | {"friction": RUBS | BRISTLES | {"sigma1": 0.7}}])
+    plant = assemble_plant(passive, interpreted=True, parameters=("link1.friction.sigma1",))
+    with pytest.raises(InputError, match=r"^link1\.friction\.sigma1: .* below limits\.rate"):
+        plant.at({"link1.friction.sigma1": BRISTLES["sigma1"]})
 
 
 @pytest.mark.parametrize(
