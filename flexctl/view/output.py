@@ -47,7 +47,7 @@ class Result:
     incomplete
         Whether not all was computed that was asked for: an interrupt, a lost cluster.
     unwritten
-        Why files of the command's own could not be written; raised when all else was delivered.
+        Why files of the command's own could not be written; told when all else was delivered.
     """
 
     answer: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
@@ -56,7 +56,7 @@ class Result:
     writers: Mapping[str, Callable[[Path], None]] = field(default_factory=dict)
     provenance: Callable[[], Mapping[str, Any]] = dict
     incomplete: bool = False
-    unwritten: InputError | None = None
+    unwritten: Sequence[InputError] = ()
 
 
 def deliver(result: Result, options: CliOptions, requirements: Sequence[Requirement]) -> int:
@@ -71,13 +71,13 @@ def deliver(result: Result, options: CliOptions, requirements: Sequence[Requirem
     if options.json or options.out or requirements:
         answer = plain(result.answer() if callable(result.answer) else result.answer)
         answer |= {"warnings": [*said], "provenance": result.provenance()}
-    unwritten = [result.unwritten] if result.unwritten else []
+    unwritten = [*result.unwritten]
     writers = {".json": lambda path: path.write_text(_json(answer), "utf-8"), **result.writers}
-    with _kept_in(unwritten):
+    with kept_in(unwritten):
         if options.out:
             with replacing(options.out) as path:
                 writers[options.out.suffix.lower()](path)
-    with _kept_in(unwritten):
+    with kept_in(unwritten):
         if isinstance(options, PlotOptions) and options.plot and result.figure:
             save_figure(result.figure(), options.plot)
     failures = [requirement.failure(answer) for requirement in requirements]  # files are there
@@ -96,8 +96,8 @@ def deliver(result: Result, options: CliOptions, requirements: Sequence[Requirem
 
 
 @contextlib.contextmanager
-def _kept_in(errors: list[InputError]) -> Iterator[None]:
-    """Keep an InputError for later."""
+def kept_in(errors: list[InputError]) -> Iterator[None]:
+    """Keep an InputError for later, as of a file of a command's own: see `Result.unwritten`."""
     try:
         yield
     except InputError as error:
@@ -140,6 +140,15 @@ def check_target(option: str, path: Path | None, suffixes: Sequence[str]) -> Non
         raise InputError(f"{option}: expected a file, got {path}, which is none")
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise InputError(f"{option}: expected a folder to write to, got {path.parent}")
+
+
+def check_folder(option: str, folder: Path | None) -> None:
+    """Refuse a folder that cannot be made or written to, before anything is computed."""
+    if folder is None:
+        return
+    place = folder if folder.exists() else folder.parent
+    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+        raise InputError(f"{option}: expected a folder to write to, got {folder}")
 
 
 @contextlib.contextmanager

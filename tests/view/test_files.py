@@ -61,7 +61,10 @@ def test_an_answer_is_printed_although_its_file_does_not_fit(option, tmp_path, c
     path = tmp_path / {"out": "a.json", "plot": "a.svg", "front": "a.toml"}[option]
     lost = InputError(f"{path}: cannot be written: File too large") if option == "front" else None
     result = Result(
-        answer={"a": list(range(2000))}, table=lambda: "the table", figure=draw, unwritten=lost
+        answer={"a": list(range(2000))},
+        table=lambda: "the table",
+        figure=draw,
+        unwritten=[lost] if lost else [],
     )
     options = PlotOptions(**({} if lost else {option: path}))
     with pytest.raises(InputError, match="cannot be written: File too large"), full_disk():
@@ -72,7 +75,9 @@ def test_an_answer_is_printed_although_its_file_does_not_fit(option, tmp_path, c
 
 def test_every_file_that_cannot_be_written_is_named(tmp_path, capsys):
     front = InputError("front: cannot be written: File too large")
-    result = Result(answer={"a": list(range(2000))}, table=lambda: "", figure=draw, unwritten=front)
+    result = Result(
+        answer={"a": list(range(2000))}, table=lambda: "", figure=draw, unwritten=[front]
+    )
     options = PlotOptions(out=tmp_path / "a.json", plot=tmp_path / "a.svg")
     with pytest.raises(InputError, match="front: cannot be written"), full_disk():
         deliver(result, options, ())

@@ -124,6 +124,18 @@ def test_an_mp4_without_ffmpeg_is_refused_before_anything_runs(flexctl, monkeypa
     assert "ffmpeg" in said.err
 
 
+def test_a_run_is_told_although_its_film_cannot_be_written(flexctl, monkeypatch, tmp_path):
+    def refuse(*_words):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("flexctl.view.figures.animation.write_animation", refuse)
+    said = flexctl("simulate", *QUICK, "--animate", tmp_path / "run.gif", "--json")
+
+    assert said.status == 2
+    assert json.loads(said.out)["steps"] > 0
+    assert said.err == f"flexctl: {tmp_path}/run.gif: cannot be written: No space left on device\n"
+
+
 def test_a_person_reads_a_table(flexctl):
     said = flexctl("simulate", *QUICK)
 

@@ -3,11 +3,15 @@
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import xarray as xr
 from pyarrow import parquet
+
+from flexctl.model.lookup import load_model
+from flexctl.view.commands.comparison import _keep_worst
 
 ARM = "single-link-hub"
 GRID = ["--vary", "gains.Gp=10:60:3", "--vary", "gains.Gv=0.2:6:3", "--metrics", "linear"]
@@ -145,6 +149,50 @@ def test_bad_words_of_scatter_are_refused(flexctl, words, expected):
     said = flexctl("compare", ARM, "hub-pd", *words)
     assert said.status == 2
     assert expected in said.err
+
+
+def test_a_folder_that_takes_no_files_is_refused_before_the_work(flexctl, monkeypatch, tmp_path):
+    monkeypatch.setattr("os.access", lambda _path, _mode: False)
+    words = ["--scatter", "payload.mass=0.1,0.2", "--worst", tmp_path / "new"]
+    said = flexctl("compare", ARM, "hub-pd", *words)
+
+    assert (said.status, said.out) == (2, "")
+    assert said.err == f"flexctl: --worst: expected a folder to write to, got {tmp_path}/new\n"
+
+
+def test_worst_arms_that_cannot_be_written_are_told_later(monkeypatch, tmp_path):
+    def refuse(*_words):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("flexctl.model.replacing_file", refuse)
+    worst = SimpleNamespace(sample=0, why="unstable", arm=load_model(ARM))
+    found = SimpleNamespace(worst={"a": worst, "b": worst}, sweep=SimpleNamespace(model=ARM))
+    unwritten = []
+
+    assert _keep_worst(found, tmp_path / "worst", unwritten) == {}
+    assert [str(error).partition(": ")[0] for error in unwritten] == [
+        f"{tmp_path}/worst/{ARM}-worst-for-{name}.toml" for name in "ab"
+    ]
+
+
+@pytest.mark.slow
+def test_an_answer_is_printed_although_files_beside_it_cannot_be_written(
+    flexctl, monkeypatch, tmp_path
+):
+    def refuse(*_words):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("flexctl.model.replacing_file", refuse)
+    scatter = ["--jobs", "1", "--scatter", "payload.mass=0.2", "--no-baseline", "--json"]
+    files = ["--worst", tmp_path / "worst", "--report", tmp_path / "r.html"]
+    said = flexctl("compare", ARM, "hub-pd", *JOBS[2:], *scatter, *files)
+
+    assert said.status == 2
+    assert json.loads(said.out)["scatter"]["worst"]["hub-pd"]["file"] is None
+    assert [line.rpartition(": ")[0] for line in said.err.splitlines()] == [
+        f"flexctl: {tmp_path}/r.html: cannot be written",
+        f"flexctl: {tmp_path}/worst/{ARM}-worst-for-hub-pd.toml: cannot be written",
+    ]
 
 
 def test_points_are_listed_and_those_refused_are_named_apart(flexctl, tmp_path):

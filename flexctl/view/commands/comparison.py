@@ -23,8 +23,10 @@ from flexctl.view.json.scatter import scatter_json
 from flexctl.view.options import CompareOptions
 from flexctl.view.output import (
     Result,
+    check_folder,
     check_target,
     check_targets,
+    kept_in,
     literal,
     plain_table,
     progress,
@@ -47,6 +49,7 @@ def compare_designs(options: CompareOptions, model: str, words: Sequence[str]) -
     arm = load_arm(model, options)
     designs = [load_gain_set(word, arm) for word in words]
     judged = judged_on(options, arm, designs[0])
+    unwritten: list[InputError] = []
     with progress() as say:
         comparison = compare(
             arm,
@@ -59,7 +62,7 @@ def compare_designs(options: CompareOptions, model: str, words: Sequence[str]) -
         answer["truth"]["settings"] = [*options.settings, *options.truth_set]
         found = _scatter(options, arm, designs, specs, judged, say) if specs else None
         if found:
-            files = _keep_worst(found, options.worst) if options.worst else {}
+            files = _keep_worst(found, options.worst, unwritten) if options.worst else {}
             answer["scatter"] = scatter_json(found, files)
             answer["scatter"]["verdict"] = scatter_words(found)
         made = provenance(
@@ -73,13 +76,15 @@ def compare_designs(options: CompareOptions, model: str, words: Sequence[str]) -
             say("writing the report")
             from flexctl.view.save import write_report
 
-            write_report(options.report, comparison, answer, as_text(made), found)
+            with kept_in(unwritten):
+                write_report(options.report, comparison, answer, as_text(made), found)
     return Result(
         answer=answer,
         table=lambda: _table(answer, judged["true_arm"], found),
         figure=lambda: _figure(comparison),
         provenance=made,
         incomplete=found is not None and found.sweep.interrupted,
+        unwritten=unwritten,
     )
 
 
@@ -88,9 +93,7 @@ def _check_scatter(options: CompareOptions) -> None:
     given = options.samples, options.latin, options.ledger, options.worst, options.scheduler
     if any(given) and not options.scatter:
         raise InputError("--scatter: expected KEY=SPEC with options of samples, got none")
-    folder = options.worst
-    if folder and not (folder.is_dir() or (folder.parent.is_dir() and not folder.exists())):
-        raise InputError(f"--worst: expected a folder to write to, got {folder}")
+    check_folder("--worst", options.worst)
 
 
 def _scatter(
@@ -120,16 +123,22 @@ def _scatter(
     )
 
 
-def _keep_worst(found: Scatter, folder: Path) -> dict[str, Path]:
-    """Write the worst arm of every design as a model file."""
-    folder.mkdir(exist_ok=True)
-    files = {}
+def _keep_worst(found: Scatter, folder: Path, unwritten: list[InputError]) -> dict[str, Path]:
+    """Write the worst arm of every design as a model file; what cannot be written is kept."""
+    files: dict[str, Path] = {}
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        unwritten.append(InputError(f"{folder}: cannot be made: {error.strerror or error}"))
+        return files
     for name, one in found.worst.items():
-        files[name] = folder / f"{found.sweep.model}-worst-for-{name}.toml"
+        path = folder / f"{found.sweep.model}-worst-for-{name}.toml"
         rank = one.why or "the last of all samples as compare ranks them"
         comment = f"Sample {one.sample} of {found.sweep.model}: {name}, {rank}."
-        with replacing(files[name]) as draft:
-            draft.write_text(model_text(one.arm, comment), encoding="utf-8")
+        with kept_in(unwritten):
+            with replacing(path) as draft:
+                draft.write_text(model_text(one.arm, comment), encoding="utf-8")
+            files[name] = path
     return files
 
 

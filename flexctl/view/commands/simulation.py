@@ -22,6 +22,7 @@ from flexctl.view.output import (
     Result,
     check_target,
     check_targets,
+    kept_in,
     literal,
     notes,
     number,
@@ -76,9 +77,11 @@ def simulate_design(options: SimulateOptions, model: str, design: str) -> Result
             integrator=options.integrator,
             step=options.step,
         )
+        unwritten: list[InputError] = []
         if options.animate:
             say("drawing the film")
-            _animate(loop, run, options.animate)
+            with kept_in(unwritten):
+                _animate(loop, run, options.animate)
     arm = loop.truth.arm
     answer = simulation_json(loop, run, printed)
     answer["truth"]["settings"] = [*options.settings, *options.truth_set]
@@ -107,6 +110,7 @@ def simulate_design(options: SimulateOptions, model: str, design: str) -> Result
             ".csv": lambda path: write_csv(path, run),
         },
         provenance=made,
+        unwritten=unwritten,
     )
 
 

@@ -55,7 +55,7 @@ def trade(
             tolerances=integration(TOLERANCE),
         ),
         incomplete=found.interrupted,
-        unwritten=unwritten,
+        unwritten=[unwritten] if unwritten else [],
     )
 
 
