@@ -208,7 +208,7 @@ class DampedLoop:
         """Whether the loop is stable while the coordinates are held."""
         held = self._held
         if held is None:
-            return _judge_moving(np.linalg.eigvals(self.loop.F).astype(complex))
+            return _judge_moving(_law_poles(self.loop))
         return _judge_moving(held.poles)
 
     @property
@@ -260,6 +260,17 @@ def hold(loop: LinearLoop, rows: Sequence[int]) -> LinearLoop | None:
         )
 
     return around(loop)
+
+
+def _law_poles(loop: LinearLoop) -> ComplexArray:
+    """Eigenvalues [rad/s] of a law whose arm does not move; of a sampled one log(z)/T as ever."""
+    if loop.sample_time is None or loop.period is None:
+        return np.linalg.eigvals(loop.F).astype(complex)
+    step = np.eye(len(loop.F))
+    for one in loop.samples or (loop,):
+        step += loop.sample_time * one.F @ step
+    z = np.linalg.eigvals(step).astype(complex)
+    return np.log(z[z != 0]) / loop.period
 
 
 def _judge_moving(poles: ComplexArray) -> bool | str:

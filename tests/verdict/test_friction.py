@@ -374,6 +374,14 @@ def noncollocated(make):
     return linear, A + B @ gain
 
 
+@pytest.mark.parametrize(("multiplier", "stable"), [(-1.2, False), (-0.8, True), (0.0, True)])
+def test_the_law_of_an_arm_that_sticks_as_a_whole_moves_on_by_samples(make, multiplier, stable):
+    # z+ = multiplier z, of which z' = (z+ - z)/T
+    linear = make["linear"](1.0, 1.0, 1.0, -1.0, -1.0, -1.0, sample_time=0.01)
+    linear = replace(linear, own=np.array([[(multiplier - 1) / 0.01]]))
+    assert DampedLoop(loop=linear, rows=(0,), size=np.ones(1)).stuck is stable
+
+
 def test_a_stuck_joint_is_the_arm_without_its_coordinate(noncollocated):
     linear, A = noncollocated
     held = A[np.ix_([1, 3], [1, 3])]  # the rotor on its spring
