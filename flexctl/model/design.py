@@ -44,6 +44,7 @@ from flexctl.model.record import (
     Text,
     Unquoted,
     one_of,
+    whole,
 )
 from flexctl.model.shaper_choice import Shaper
 from flexctl.model.tune_choice import TuneChoice
@@ -97,11 +98,6 @@ _KEYS = {  # of a reference by its kind: required ones, optional ones
 }
 
 
-def _whole(value: object) -> object:
-    """Read a number such as 3.0, as a sweep varies it, as a whole one."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 def _known_kind(value: object) -> object:
     """Refuse an unknown kind of reference."""
     if value not in (*REFERENCES, _IN_MEMORY):
@@ -123,7 +119,7 @@ def _motion_in_memory(value: object) -> object:
     return value
 
 
-Seed = Annotated[int, Strict(), Ge(0), BeforeValidator(_whole)]
+Seed = Annotated[int, Strict(), Ge(0), BeforeValidator(whole)]
 FeedForward = Literal["position", "rate", "acceleration"]
 ReferenceKind = Annotated[Text, BeforeValidator(_known_kind)]
 Method = Annotated[Text, BeforeValidator(_known_method)]

@@ -1,7 +1,7 @@
 """Schema of [[filters]] in designs/*.toml: filters in series between the law and its actuators."""
 
 from collections.abc import Mapping
-from math import pi, sin
+from math import inf, pi, sin
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Lt
@@ -16,6 +16,7 @@ from flexctl.model.record import (
     Record,
     RefusalError,
     Text,
+    whole,
 )
 
 FilterKind = Literal["low-pass", "lead", "notch", "roll-off"]
@@ -33,7 +34,7 @@ _ZERO, _POLE = 0.05, 0.5  # of a notch: a tenth of the signal is left at its fre
 def _number_or_mode(value: object) -> object:
     """Accept a frequency above zero or the name of a mode."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if (number and value > 0) or (isinstance(value, str) and value):  # pyright: ignore[reportOperatorIssue]
+    if (number and 0 < value < inf) or (isinstance(value, str) and value):  # pyright: ignore[reportOperatorIssue]
         return value
     expected = 'a number above 0 [rad/s], or the name of a mode such as "link2.y.1"'
     raise RefusalError("", expected=expected, got=value)
@@ -58,7 +59,7 @@ class Filter(Record):
     kind: FilterKind
     frequency: Frequency
     joint: Text | None = None
-    order: Annotated[int, Strict(), Ge(1), Field(le=8)] | None = None
+    order: Annotated[int, Strict(), Ge(1), Field(le=8), BeforeValidator(whole)] | None = None
     damping_ratio: Positive | None = None
     phase_lead: Annotated[Number, Gt(0), Lt(pi / 2)] | None = None
     ratio: Annotated[Number, Gt(1)] | None = None

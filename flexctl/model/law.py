@@ -20,6 +20,7 @@ from flexctl.model.record import (
     Text,
     Unquoted,
     as_array,
+    whole,
 )
 
 NonNegatives = Annotated[tuple[NonNegative, ...], MinLen(1), BeforeValidator(as_array)]
@@ -28,7 +29,7 @@ STATE = "state"
 Instrument = Literal["encoder", "tachometer", "joint_encoder", "strain_gauge"]
 INSTRUMENTS: tuple[str, ...] = get_args(Instrument)
 Matrix = tuple[tuple[Number, ...], ...]
-Poses = Annotated[int, Strict(), Ge(0), Field(le=50)]  # along the path
+Poses = Annotated[int, Strict(), Ge(0), Field(le=50), BeforeValidator(whole)]  # along the path
 
 
 class Gains(Record):

@@ -55,6 +55,11 @@ def exactly(count: int, value: object) -> object:
     return value
 
 
+def whole(value: object) -> object:
+    """Read a number such as 3.0, as a sweep varies it, as a whole one."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 class RefusalError(ValueError):
     """A value that a record refuses: key below the record or "", expected and given value."""
 

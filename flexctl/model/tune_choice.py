@@ -1,6 +1,7 @@
 """Schema of [tune] in designs/*.toml: what `flexctl tune` is asked for where nothing else is."""
 
 from collections.abc import Mapping
+from math import inf
 from typing import Annotated, Any
 
 from annotated_types import Ge, Le, MinLen
@@ -26,14 +27,19 @@ def _free(value: object) -> object:
 
 def _bounds(key: object, value: Any) -> object:
     """Refuse what are no two ascending numbers, nor a text that may say such."""
-    if value is None or isinstance(value, str):
+    if value is None or (isinstance(value, str) and value):
         return value
     numbers = value if isinstance(value, list | tuple) else ()
-    good = all(isinstance(x, int | float) and not isinstance(x, bool) for x in numbers)
+    good = all(map(_finite, numbers))
     if len(numbers) != 2 or not good or not numbers[0] < numbers[1]:
-        expected = 'two numbers, the lesser first, or a text such as "*0.5:*2"'
+        expected = 'two finite numbers, the lesser first, or a text such as "*0.5:*2"'
         raise RefusalError(str(key), expected=expected, got=value)
     return tuple(numbers)
+
+
+def _finite(x: object) -> bool:
+    """Whether a value is a finite number."""
+    return isinstance(x, int | float) and not isinstance(x, bool) and -inf < x < inf
 
 
 def _texts(value: object) -> object:
@@ -47,9 +53,9 @@ def _how(value: object) -> object:
         raise RefusalError("", expected="a table of variations by key", got=value)
     for key, entry in value.items():
         entries = entry if isinstance(entry, list | tuple) else (entry,)
-        good = all(isinstance(x, int | float) and not isinstance(x, bool) for x in entries)
-        if not entries or not (isinstance(entry, str) or good):
-            expected = 'a text such as "uniform(0.1, 0.3)" or numbers'
+        good = all(map(_finite, entries))
+        if not entries or not ((isinstance(entry, str) and entry) or good):
+            expected = 'a text such as "uniform(0.1, 0.3)" or finite numbers'
             raise RefusalError(str(key), expected=expected, got=entry)
     return {k: tuple(v) if isinstance(v, list) else v for k, v in value.items()}
 

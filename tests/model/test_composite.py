@@ -5,6 +5,7 @@ import pytest
 from flexctl.errors import InputError
 from flexctl.model.design import Design
 from flexctl.model.refusals import build_file
+from flexctl.model.settings import with_value
 
 WEIGHTS = {"strain_energy": 1.0, "effort": 0.1}
 GIVEN = {"Kp": [[1.0, 2.0]] * 2, "Kv": [[1.0, 2.0]] * 2, "columns": ["rotor1", "rotor2"]}
@@ -115,6 +116,17 @@ def test_a_straight_way_may_be_scheduled(durations):
     assert (
         build(reference=CYCLOID | {"duration": durations}, fast_loop=fast).fast_loop.schedule == 5
     )
+
+
+def test_a_number_of_poses_is_varied_as_sweeps_write_it():
+    weights = {"joint_error": 1.0, "effort": 1.0}
+    loops = {
+        "fast_loop": {"weights": WEIGHTS, "schedule": 5},
+        "second_loop": {"weights": weights, "schedule": 5},
+    }
+    varied = with_value(build(**loops), "fast_loop.schedule", 3.0)
+    assert with_value(varied, "second_loop.schedule", 3.0).second_loop.schedule == 3
+    assert varied.fast_loop.schedule == 3
 
 
 def test_a_joint_that_stays_does_not_bend_the_way():

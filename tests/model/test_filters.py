@@ -26,6 +26,7 @@ REFUSED = [
     ({"kind": "notch"}, "frequency: expected a value, got nothing"),
     (NOTCH | {"frequency": 0.0}, "frequency: expected a number above 0 .rad/s., or the name of"),
     (NOTCH | {"frequency": -3}, "frequency: expected a number above 0"),
+    (NOTCH | {"frequency": float("inf")}, "frequency: expected a number above 0.*, got Infinity$"),
     (NOTCH | {"order": 2}, "order: expected no such key, as kind is notch, got 2"),
     (NOTCH | {"zero_damping": 0.6}, "zero_damping: expected less than pole_damping, 0.5, got 0.6"),
     (NOTCH | {"held": "all"}, "held: expected no such key, as frequency is a number"),
@@ -97,6 +98,9 @@ def test_numbers_of_a_filter_have_keys():
     changed = with_value(design, "filters[2].frequency", 50.0)
     assert [one.frequency for one in changed.filters] == [100.0, 50.0]
     assert with_value(design, "filters[1].frequency", 0.5, factor=True).filters[0].frequency == 50.0
+    assert with_value(design, "filters[1].order", 1.0).filters[0].order == 1
+    with pytest.raises(InputError, match=r"order: expected a whole number, got 1\.5"):
+        with_value(design, "filters[1].order", 1.5)
     with pytest.raises(InputError, match=r"expected a table filters\[3\] .*, got nothing"):
         with_value(design, "filters[3].frequency", 1.0)
     with pytest.raises(InputError, match="frequency: expected a number above 0"):
