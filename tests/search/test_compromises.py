@@ -1,10 +1,15 @@
 """Trade-offs between two metrics: verified, none better than another, none missed by far."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import flexctl
 from flexctl.errors import ComputationError, InputError
+from flexctl.search.tuning import compromises
+from flexctl.search.tuning.requirements import read_requirement
+from flexctl.search.tuning.tuner import tune
 from flexctl.verdict import metrics
 
 ARM, DESIGN = "single-link-hub", "hub-pd"
@@ -176,6 +181,107 @@ def test_no_front_where_limits_cannot_be_kept():
             evaluations=5,
             jobs=1,
         )
+
+
+QUICK = {"subject_to": [], "truth_basis": TRUTH, "starts": 1, "evaluations": 3, "jobs": 1}
+DAMPING = "stability.min_damping_ratio"
+
+
+def pressed(*_, **__):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("searches", [1, 2])
+def test_an_interrupt_while_a_search_begins_keeps_what_others_found(searches, monkeypatch):
+    calls, heeded = [], []
+
+    def press_later(*arguments, **options):
+        calls.append(options["minimise"])
+        return (tune if len(calls) <= searches else pressed)(*arguments, **options)
+
+    monkeypatch.setattr(compromises, "tune", press_later)
+    found = flexctl.trade_off(
+        ARM, DESIGN, {"gains.Gv": (1.0, 10.0)}, minimise=FAST, against=DAMPING, points=3,
+        interrupted=lambda: heeded.append(1), **QUICK,
+    )  # fmt: skip
+
+    assert len(calls) == searches + 1
+    assert found.interrupted
+    assert heeded == [1]
+    assert found.front
+
+
+def test_an_interrupt_of_the_first_search_has_nothing_to_keep(monkeypatch):
+    monkeypatch.setattr(compromises, "tune", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        flexctl.trade_off(ARM, DESIGN, FREE, minimise=FAST, against=DAMPING, **QUICK)
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_a_number_of_one_objective_alone_is_free_in_searches_that_depend_on_it(turn):
+    # the feedforward moves no eigenvalue
+    key, other = "cascade.velocity_feedforward", "cascade.position_gain"
+    minimise, against = ("tracking.tip_error_rms", FAST)[::turn]
+    found = flexctl.trade_off(
+        ARM, "hub-cascade", {other: None, key: (0.0, 1.0)}, minimise=minimise, against=against,
+        points=3, **QUICK,
+    )  # fmt: skip
+    own = {
+        one.tuning.objective.metric + "".join(c.requirement.key for c in one.tuning.constraints): {
+            number.name for number in one.tuning.free
+        }
+        for one in found.front
+        if one.tuning
+    }
+
+    assert found.front
+    assert {key, other} in own.values()
+    assert all(free == ({other} if only == FAST else {key, other}) for only, free in own.items())
+
+
+@pytest.mark.parametrize(
+    ("free", "arguments", "expected"),
+    [
+        (
+            FREE,
+            {"against": "noise.tip_rms"},
+            "against: expected a metric that the verdict has, got",
+        ),
+        (
+            {"cascade.velocity_feedforward": (0.0, 1.0)},
+            {"against": "tracking.tip_error_rms"},
+            f"minimise: expected a metric that depends on a free number, got {FAST}",
+        ),
+    ],
+)
+def test_objectives_that_cannot_be_are_refused_before_any_search(
+    free, arguments, expected, monkeypatch
+):
+    monkeypatch.setattr(compromises, "tune", pressed)
+    design = "hub-cascade" if "cascade.velocity_feedforward" in free else DESIGN
+    with pytest.raises(InputError, match=expected):
+        flexctl.trade_off(ARM, design, free, minimise=FAST, **arguments, **QUICK)
+
+
+def test_limits_and_objectives_of_the_nominal_arm_are_told_and_judged_on_it():
+    limit = f"nominal.{DAMPING}>=0.45"
+    how = {**QUICK, "minimise": f"nominal.{FAST}", "subject_to": [limit], "evaluations": 1}
+    free = {"gains.Gv": (5.0, 7.0)}
+    found = flexctl.tune(ARM, DESIGN, free, over={"payload.mass": "*9"}, **how)
+    nominal, worst = metrics(found.before), found.worst_before
+    beside = compromises._beside(found, found, {"gains.Gv": 6.0})
+
+    assert nominal[DAMPING] > 0.45 > worst[DAMPING]
+    assert nominal[FAST] < worst[FAST]
+    assert compromises._keeps_limits(found)
+    assert compromises._violation(found) == 0
+    assert beside.objective_before == nominal[FAST]
+    assert beside.constraints[0].before == nominal[DAMPING]
+    assert beside.constraints[0].was_met
+    other = read_requirement(f"nominal.{DAMPING}>=0.5")
+    told = compromises._since(found, replace(found.constraints[0], requirement=other))
+    assert told.before == nominal[DAMPING]
+    assert told.was_met
 
 
 @pytest.mark.parametrize(

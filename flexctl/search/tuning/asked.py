@@ -12,7 +12,7 @@ from flexctl import checks
 from flexctl.errors import InputError
 from flexctl.model import Design, TuneChoice, is_of_design
 from flexctl.search.samples import Spec, Variation
-from flexctl.search.tuning.free_numbers import Bounds
+from flexctl.search.tuning.free_numbers import Bounds, FreeNumbers
 
 _MOST = 1_000_000
 _LEAST_SHARE = 0.5  # of arms on which limits are kept
@@ -22,7 +22,7 @@ _LEAST_SHARE = 0.5  # of arms on which limits are kept
 class Asked:
     """Arguments of `tune`, with those of the design's file where none are given: `of_file`."""
 
-    free: Mapping[str, Bounds] | Sequence[str]
+    free: Mapping[str, Bounds] | Sequence[str] | FreeNumbers
     minimise: str | Sequence[str] | None
     subject_to: Sequence[str] | None
     over: Mapping[str, Spec | Variation]
@@ -66,7 +66,7 @@ def _spec(one: Spec | Variation) -> Spec:
 
 def asked_of(
     design: Design,
-    free: Mapping[str, Bounds] | Sequence[str],
+    free: Mapping[str, Bounds] | Sequence[str] | FreeNumbers,
     minimise: str | Sequence[str] | None,
     subject_to: Sequence[str] | None,
     over: Mapping[str, Spec | Variation] | None,
@@ -86,13 +86,14 @@ def asked_of(
     free = [free] if isinstance(free, str) else free
     subject_to = [subject_to] if isinstance(subject_to, str) else subject_to
     over = (own.over or {}) if over is None else over
-    checks.kind("free", free, Mapping, list, tuple)
     checks.kind("over", over, Mapping)
     checks.kind("minimise", minimise, str, list, tuple, type(None))
     checks.kind("subject_to", subject_to, list, tuple, type(None))
     for name, texts in {"minimise": minimise, "subject_to": subject_to, "over": over}.items():
         _check_texts(name, () if texts is None else texts)
-    _check_texts("free", free)
+    if not isinstance(free, FreeNumbers):
+        checks.kind("free", free, Mapping, list, tuple)
+        _check_texts("free", free)
     quantile = own.quantile if quantile is None else quantile
     asked = Asked(
         free=free or own.free or (),

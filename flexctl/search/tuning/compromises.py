@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,15 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
-from flexctl.model import Arm, Design, load_design
+from flexctl.model import Arm, Design, load_design, load_model
 from flexctl.records import Summary
 from flexctl.search.tuning.after_tuning import tuned_design
-from flexctl.search.tuning.asked import asked_of, check_effort
-from flexctl.search.tuning.free_numbers import Bounds
+from flexctl.search.tuning.asked import Asked, asked_of, check_effort
+from flexctl.search.tuning.free_numbers import Bounds, FreeNumbers
 from flexctl.search.tuning.local_search import Step
-from flexctl.search.tuning.record import Tuning
+from flexctl.search.tuning.problem import Problem
+from flexctl.search.tuning.reading import read_problem
+from flexctl.search.tuning.record import Constraint, Tuning
 from flexctl.search.tuning.requirements import (
     SETTLING,
     Objective,
@@ -33,6 +36,7 @@ POINTS = 7
 _MOST_POINTS = 200
 _WIDE = 10.0  # ratio of ends from which on values are a geometric sequence
 _SAME = 1e-9  # relative difference of values that is none
+_OF_PROBLEM = ("shapes", "true_arm", "truth_basis", "design_basis")  # further arguments of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +144,8 @@ def trade_off(
     Parameters
     ----------
     arm, design, free, minimise, subject_to, over, quantile, untied
-        As of `tune`.
+        As of `tune`; it is enough if one of both metrics depends on a free number, which then
+        changes in the searches that depend on it.
     against
         The other metric; of one of which more is better, the opposite is minimised. With a range,
         ``margins.gain_db=1.5:6``, only values in it are searched for: needed where the best is
@@ -155,8 +160,8 @@ def trade_off(
     Raises
     ------
     InputError
-        As `tune`; when `against` is no single metric, or the same one, or its range is not
-        LOW:HIGH.
+        As `tune`; when `against` is no single metric, or the same one, or one that the verdict has
+        not, or its range is not LOW:HIGH.
     ComputationError
         When no design keeps all limits, `against` has no limit where `minimise` is best, or no
         range and no finite value at an end.
@@ -171,22 +176,17 @@ def trade_off(
     >>> found.front[0].second <= found.front[-1].second
     True
     """
+    begin = time.monotonic()
     _check_points(points)
-    design = load_design(design)
+    arm, design = load_model(arm), load_design(design)
     asked = asked_of(design, free, minimise, subject_to, over, untied=untied, quantile=quantile)
     second, ends = _read_against(against, asked.minimise)
-    common = {
-        "over": asked.over,
-        "quantile": asked.quantile,
-        "untied": asked.untied,
-        **how,
-    }
-    work = _Front(arm, asked.free, common, second, ends, progress)
-    work.begin = time.monotonic()
     with asked.named_in(design):
-        work.ends(design, asked.minimise, asked.subject_to)
-        work.between(points)
-        return work.result(design)
+        problems = _problems(arm, design, asked, second, how)
+        common = {"over": asked.over, "quantile": asked.quantile, "untied": asked.untied, **how}
+        work = _Front(arm, design, problems, _numbers(*problems), ends, common, progress)
+        work.search(points)
+        return work.result(begin)
 
 
 def _check_points(points: int) -> None:
@@ -228,57 +228,98 @@ def _read_ends(name: str, sign: float, text: str) -> tuple[float, float]:
     return near, far
 
 
+def _problems(
+    arm: Arm, design: Design, asked: Asked, second: Objective, how: Mapping[str, Any]
+) -> tuple[Problem, Problem]:
+    """Read what is asked for with either objective, so that what is wrong is refused at once."""
+    read = partial(
+        read_problem,
+        arm,
+        design,
+        asked.free,
+        subject_to=asked.subject_to,
+        over=asked.over,
+        untied=asked.untied,
+        **{key: how[key] for key in _OF_PROBLEM if key in how},
+    )
+    first = read(minimise=asked.minimise)
+    try:
+        return first, read(minimise=second.texts)
+    except InputError as error:
+        raise InputError(f"against: {str(error).removeprefix('minimise: ')}") from error
+
+
+def _numbers(first: Problem, second: Problem) -> FreeNumbers:
+    """Free numbers of all searches: those on which either objective, or a limit, depends."""
+    moves = {"minimise": first.moving(), "against": second.moving()}
+    for (name, own), one in zip(moves.items(), (first, second), strict=True):
+        if not own.any():
+            got = f"got {one.objective}"
+            raise InputError(f"{name}: expected a metric that depends on a free number, {got}")
+    return first.free.those_that_move(moves["minimise"] | moves["against"])
+
+
 class _Front:
     """The searches of a trade-off."""
 
     def __init__(
         self,
-        arm: Arm | str | Path,
-        free: Any,
-        common: Mapping[str, Any],
-        second: Objective,
+        arm: Arm,
+        design: Design,
+        problems: tuple[Problem, Problem],
+        free: Any,  # FreeNumbers, which `tune` takes from here alone
         given: tuple[float, float] | None,
+        common: Mapping[str, Any],
         progress: Callable[[int, Step], None] | None,
     ) -> None:
-        self.arm, self.free, self.common, self.second = arm, free, common, second
-        self.given = given
-        self.progress = progress
+        self.arm, self.design, self.free, self.given = arm, design, free, given
+        self.first, self.second = (one.objective for one in problems)
+        self.limits = [str(one) for one in problems[0].requirements]
+        self.common, self.progress = common, progress
         self.found: list[Tuning] = []
         self.tried: list[float] = []
-        self.begin = 0.0
+        self.stopped = False  # between two results
 
     @property
     def interrupted(self) -> bool:
-        return bool(self.found) and self.found[-1].interrupted
+        return self.stopped or (bool(self.found) and self.found[-1].interrupted)
 
-    def ends(self, design: Design, minimise: Any, subject_to: Any) -> None:
+    def search(self, points: int) -> None:
+        """Find the ends, and designs between them; an interrupt keeps what is found."""
+        try:
+            self._ends()
+            self._between(points)
+        except KeyboardInterrupt:
+            if not self.found:
+                raise
+            self.stopped = True
+            if heeded := self.common.get("interrupted"):
+                heeded()
+            self._feasible()
+
+    def _ends(self) -> None:
         """Minimise each objective alone; the second only where its range is not given."""
-        best = self._tune(design, self.free, minimise, subject_to)
-        self.limits = [str(one.requirement) for one in best.constraints]
-        self.first = best.objective
-        self.bounds = _bounds(best)
+        self._tune(self.design, self.first, self.limits)
         if not self.interrupted and not self.given:
-            self._tune(design, self.bounds, self.second.texts, self.limits)
+            self._tune(self.design, self.second, self.limits)
 
-    def _tune(
-        self, design: Design, free: Any, minimise: Any, subject_to: Any, **how: Any
-    ) -> Tuning:
+    def _tune(self, design: Design, objective: Objective, limits: Sequence[str]) -> Tuning:
         k = len(self.found)
         tell = (lambda step: self.progress(k, step)) if self.progress else None  # pyright: ignore
         found = tune(
             self.arm,
-            design.model_copy(update={"name": self.found[0].design.name if k else design.name}),
-            free,
-            minimise=minimise,
-            subject_to=subject_to,
+            design.model_copy(update={"name": self.design.name}),
+            self.free,
+            minimise=objective.texts,
+            subject_to=limits,
             progress=tell,
-            **{**self.common, **how},
+            **self.common,
         )
         self.found.append(found)
         return found
 
-    def between(self, points: int) -> None:
-        """Minimise the first objective at values of the second, each from the one before."""
+    def _feasible(self) -> list[Tuning]:
+        """Return what keeps all limits; raises ComputationError where nothing does."""
         feasible = [one for one in self.found if one.feasible]
         if not feasible:
             raise ComputationError(
@@ -286,6 +327,11 @@ class _Front:
                 f"{_nearest_words(self.found)}; flexctl tune with these limits says which stand "
                 "against each other"
             )
+        return feasible
+
+    def _between(self, points: int) -> None:
+        """Minimise the first objective at values of the second, each from the one before."""
+        feasible = self._feasible()
         if self.interrupted:
             return
         best = self._second(self.found[0])
@@ -323,7 +369,7 @@ class _Front:
         """Minimise the first objective with the second limited to a value; whether it can be."""
         self.tried.append(value)
         limits = [*self.limits, self._limit(value)]
-        found = self._tune(self._nearest(value), self.bounds, self.first.texts, limits)
+        found = self._tune(self._nearest(value), self.first, limits)
         return found.feasible and bool(np.isfinite(_value(self.first, found)))
 
     def _nearest(self, value: float) -> Design:
@@ -359,9 +405,9 @@ class _Front:
     def _second(self, one: Tuning, *, before: bool = False) -> float:
         return _value(self.second, one, before=before)
 
-    def result(self, design: Design) -> TradeOff:
+    def result(self, begin: float) -> TradeOff:
         """Make the record."""
-        first = self.found[0]
+        first, design = self.found[0], self.design
         start = Compromise(
             design=design,
             first=_value(self.first, first, before=True),
@@ -382,12 +428,13 @@ class _Front:
             dominated=len(kept) - len(front),
             requirements=tuple(one.requirement for one in first.constraints),
             evaluations=sum(one.evaluations for one in self.found),
-            seconds=time.monotonic() - self.begin,
+            seconds=time.monotonic() - begin,
             interrupted=self.interrupted,
         )
 
     def _compromise(self, one: Tuning) -> Compromise:
-        one = _beside(self.found[0], one)
+        starts = {number.name: number.start for number in self.free.numbers}
+        one = _beside(self.found[0], one, starts)
         return Compromise(
             design=tuned_design(one),
             first=_value(self.first, one),
@@ -409,37 +456,41 @@ def _nearest_words(found: Sequence[Tuning]) -> str:
 
 def _violation(one: Tuning) -> float:
     """Largest violation of its limits after a tuning."""
-    known = one.worst_after
-    return max((each.requirement.violation(known) for each in one.constraints), default=0.0)
+    return max((each.violation for each in one.constraints), default=0.0)
 
 
-def _beside(first: Tuning, one: Tuning) -> Tuning:
-    """Return a tuning that started from another design beside the one that all started from."""
-    known = first.worst_before
+def _beside(first: Tuning, one: Tuning, starts: Mapping[str, float]) -> Tuning:
+    """Return a tuning that started from another design beside the one that all started from.
+
+    That has the numbers `starts`, by name.
+    """
     return replace(
         one,
         design=first.design,
         before=first.before,
-        worst_before=known,
-        objective_before=one.objective.value(known),
-        constraints=tuple(
-            replace(each, before=known[each.requirement.key]) for each in one.constraints
-        ),
-        values={
-            name: (first.values.get(name, (before,))[0], after)
-            for name, (before, after) in one.values.items()
-        },
+        worst_before=first.worst_before,
+        objective_before=_value(one.objective, first, before=True),
+        constraints=tuple(_since(first, each) for each in one.constraints),
+        values={name: (starts[name], after) for name, (_, after) in one.values.items()},
         eigenvalues=one.eigenvalues[-1:],
     )
 
 
+def _since(first: Tuning, one: Constraint) -> Constraint:
+    """Return what became of a limit since the design that a first tuning started from."""
+    for known in first.constraints:
+        if str(known.requirement) == str(one.requirement):
+            return replace(one, before=known.before, was_met=known.was_met)
+    known = metrics(first.before) if one.requirement.nominal else first.worst_before
+    was_met = first.before.failed is None and one.requirement.violation(known) <= _SAME
+    return replace(one, before=one.requirement.value(known), was_met=was_met)
+
+
 def _keeps_limits(one: Tuning) -> bool:
     """Whether the design that a tuning started from keeps all limits."""
-    known = one.worst_before
-    violations = [each.requirement.violation(known) for each in one.constraints]
-    sound = one.before.failed is None and known["stability.stable"] == 1
+    sound = one.before.failed is None and one.worst_before["stability.stable"] == 1
     sound = sound and not unstable_orders(one.before)
-    return sound and max(violations, default=0.0) <= _SAME
+    return sound and all(each.was_met for each in one.constraints)
 
 
 def _named(one: Compromise, start: Design, number: int) -> Compromise:
@@ -447,13 +498,6 @@ def _named(one: Compromise, start: Design, number: int) -> Compromise:
     if one.tuning is None:
         return one
     return replace(one, design=one.design.model_copy(update={"name": f"{start.name}-{number}"}))
-
-
-def _bounds(found: Tuning) -> Mapping[str, Bounds]:
-    """Bounds of the free numbers, the same for all searches."""
-    table = tuned_design(found).tune
-    assert table is not None
-    return table.free or {}
 
 
 def _sequence(near: float, far: float, points: int) -> Array:

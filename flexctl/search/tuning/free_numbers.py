@@ -148,7 +148,11 @@ class FreeNumbers:
 
 
 def read_free(
-    design: Design, free: Mapping[str, Bounds] | Sequence[str], *, joints: int, untied: bool = False
+    design: Design,
+    free: Mapping[str, Bounds] | Sequence[str] | FreeNumbers,
+    *,
+    joints: int,
+    untied: bool = False,
 ) -> FreeNumbers:
     """Read which numbers of a design are free.
 
@@ -160,7 +164,8 @@ def read_free(
         Bounds by key, None for a range about the value in the file; or texts ``KEY`` and
         ``KEY=FROM:TO``. The key of a table stands for all numbers in it; ``KEY[2]`` is an entry of
         an array, ``KEY[1 3]`` are two that stay equal. Empty: the gains and weights of the file
-        that act; noise is free where it is named alone.
+        that act; noise is free where it is named alone. Or those of a design with the same arrays,
+        of which each may be without effect here.
     joints
         Number m of joints: a gain that is given once is that of all.
     untied
@@ -172,6 +177,10 @@ def read_free(
         When a key is no number of the design, bounds are the wrong way round, or the value of the
         file is beyond them.
     """
+    if isinstance(free, FreeNumbers):
+        bounds = {one.name: (one.lower, one.upper) for one in free.numbers}
+        found = read_free(design, bounds, joints=joints, untied=untied)
+        return replace(found, numbers=tuple(replace(one, named="") for one in found.numbers))
     pairs = list(free.items()) if isinstance(free, Mapping) else list(map(_split, free))
     specs, asked = dict(pairs), bool(pairs)
     if len(specs) < len(pairs):

@@ -65,6 +65,20 @@ class Problem(Goals):
         except _NO_LOOP:
             yield Case(order=order), 1.0
 
+    def moving(self) -> Array:
+        """Return whether the objective or a limit depends on each free number (n,).
+
+        As the start tells: all where it has no loop, or no value of the objective.
+        """
+        here, every = self.point(self.free.start), np.ones(len(self.free), dtype=bool)
+        try:
+            here.eigenvalues()
+            values, _ = here.objective()
+            here.limits()
+            return here.differs() if np.isfinite(values).all() else every
+        except LostError:
+            return every
+
     def value(self, here: Point) -> float:
         """Return the objective in its unit, on the arm where it is worst; infinite without one."""
         arms = here.arms(nominal=self.objective.nominal)

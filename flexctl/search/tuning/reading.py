@@ -15,7 +15,7 @@ from flexctl.model import Arm, BasisChoice, Design, check_design
 from flexctl.search.samples import Spec, Variation, read_variation
 from flexctl.search.study import Study, is_rebuilt, study_digest
 from flexctl.search.tuning.arms import ArmSet
-from flexctl.search.tuning.free_numbers import Bounds, read_free
+from flexctl.search.tuning.free_numbers import Bounds, FreeNumbers, read_free
 from flexctl.search.tuning.problem import Problem
 from flexctl.search.tuning.refusals import (
     allowed_bounds,
@@ -38,7 +38,7 @@ from flexctl.verdict import linear_poses_metrics, require_motion, thin_delay
 def read_problem(
     arm: Arm,
     design: Design,
-    free: Mapping[str, Bounds] | Sequence[str],
+    free: Mapping[str, Bounds] | Sequence[str] | FreeNumbers,
     *,
     minimise: str | Sequence[str] | None = None,
     subject_to: Sequence[str] | None = None,

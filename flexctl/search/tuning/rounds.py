@@ -232,17 +232,8 @@ class Rounds:
 
     def _leave_out(self) -> None:
         """Leave out numbers on which nothing depends; raises as `FreeNumbers.those_that_move`."""
-        here = self.problem.point(self.problem.free.start)
-        try:
-            here.eigenvalues()
-            values, _ = here.objective()
-            here.limits()
-            if not np.isfinite(values).all():  # there is nothing to compare
-                return
-            moves = here.differs()
-        except LostError:
-            return
-        self.problem = replace(self.problem, free=self.problem.free.those_that_move(moves))
+        free = self.problem.free.those_that_move(self.problem.moving())
+        self.problem = replace(self.problem, free=free)
 
     def _require_held(self, first: _Judged) -> None:
         """Refuse arms that no design holds, among those on which there is no verdict."""
