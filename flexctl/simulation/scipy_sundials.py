@@ -37,7 +37,7 @@ from flexctl.simulation.right_hand_side import (
     numbers_of,
 )
 
-_PER_STEP = 12  # evaluations of the right-hand side in a step of SciPy's methods
+PER_STEP = 12  # evaluations of the right-hand side in a step of SciPy's methods
 SCIPY = {
     "esdirk": ("Radau", "Radau IIA of order 5 (SciPy)"),
     "explicit": ("DOP853", "Dormand-Prince 8(5,3) (SciPy)"),
@@ -100,11 +100,12 @@ def run_scipy(given: InitialValueProblem, name: str) -> Run | RunFailure:
     stretch = Stretch(given.loop, given.start[2])
     tolerance = given.tolerance
     options = {"method": method, **scipy_tolerances(stretch, tolerance)}
-    limit = _PER_STEP * tolerance.max_steps
+    limit = PER_STEP * tolerance.max_steps
 
     def solve(begin: float, end: float, x: Array, evaluations: int) -> _Solved | RunFailure:
-        done = _solve_ivp(stretch, (begin, end), x, options, limit - evaluations)
-        if failure := _scipy_failure(stretch, done, begin, tolerance.max_steps):
+        options["events"] = [room_of(stretch)]
+        done = solve_counted(stretch.rate, (begin, end), x, options, limit - evaluations)
+        if failure := scipy_failure(stretch, done, begin, tolerance.max_steps):
             return failure
         steps = len(done.t) - 1
         return _Solved(at=done.sol, end=done.y[:, -1], steps=steps, evaluations=done.nfev)
@@ -130,46 +131,57 @@ class _OutOfStepsError(Exception):
         self.time = time
 
 
-def _solve_ivp(
-    stretch: Stretch, span: tuple[float, float], x: Array, options: dict[str, Any], left: int
-) -> Any:
-    """Call SciPy's integrator without its warnings; return the exception if it raises one.
-
-    It may evaluate the right-hand side `left` times, and ends where the valid range does.
-    """
-    count = 0
-
-    def rate(t: float, x: Array) -> Array:
-        nonlocal count
-        count += 1
-        if count > left:
-            raise _OutOfStepsError(t)
-        return stretch.rate(t, x)
+def room_of(stretch: Stretch) -> Callable[[float, Array], float]:
+    """Event at which a run ends, as its valid range does."""
 
     def room(_t: float, x: Array) -> float:
         return stretch.room(x)
 
     room.terminal = True  # pyright: ignore[reportFunctionMemberAccess]
+    return room
+
+
+def solve_counted(
+    rate: Callable[[float, Array], Array],
+    span: tuple[float, float],
+    x: Array,
+    options: dict[str, Any],
+    left: int,
+) -> Any:
+    """Call SciPy's integrator without its warnings; return the exception if it raises one.
+
+    It may evaluate the right-hand side `left` times.
+    """
+    count = 0
+
+    def counted(t: float, x: Array) -> Array:
+        nonlocal count
+        count += 1
+        if count > left:
+            raise _OutOfStepsError(t)
+        return rate(t, x)
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
-            return scipy.integrate.solve_ivp(
-                rate, span, x, dense_output=True, events=room, **options
-            )
+            return scipy.integrate.solve_ivp(counted, span, x, dense_output=True, **options)
         except (ValueError, np.linalg.LinAlgError, _OutOfStepsError) as error:
             return error
 
 
-def _scipy_failure(stretch: Stretch, done: Any, begin: float, max_steps: int) -> RunFailure | None:
-    """Explain why a stretch from `begin` [s] was not integrated to its end; None if it was."""
+def scipy_failure(stretch: Stretch, done: Any, begin: float, max_steps: int) -> RunFailure | None:
+    """Explain why a stretch from `begin` [s] was not integrated to its end; None if it was.
+
+    Its last event is that of `room_of`; others end it too, without a failure.
+    """
     if isinstance(done, _OutOfStepsError):
         why = out_of_steps(max_steps)
         return RunFailure(time=done.time, why=why, numerical=True, exhausted=True)
     end = begin if isinstance(done, Exception) else float(done.t[-1])
     why = "the motion grows without bound: the state is no longer finite"
     if not isinstance(done, Exception):
-        if done.status == 1:
-            return RunFailure(time=end, why=stretch.why_end(done.y_events[0][-1]))
+        if len(done.t_events[-1]):
+            return RunFailure(time=end, why=stretch.why_end(done.y_events[-1][-1]))
         if done.success and np.isfinite(done.y[:, -1]).all():
             return None
         if not done.success:

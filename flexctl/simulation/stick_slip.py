@@ -18,7 +18,6 @@ sticks, and breaks away at a force so much above F_s.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +29,14 @@ from flexctl.checks import Array
 from flexctl.model import Friction
 from flexctl.simulation.integrators import InitialValueProblem, Run, RunFailure, out_of_steps
 from flexctl.simulation.right_hand_side import Signals, Stretch
-from flexctl.simulation.scipy_sundials import SCIPY, scipy_tolerances
+from flexctl.simulation.scipy_sundials import (
+    PER_STEP,
+    SCIPY,
+    room_of,
+    scipy_failure,
+    scipy_tolerances,
+    solve_counted,
+)
 
 _BEYOND = 1e-9  # relative: of F_s, at which a joint breaks away
 _MOST_BEYOND = 1e-3  # the same of a joint that crept to rest
@@ -230,31 +236,22 @@ def _integrate(
     t, end = span
     stretch = contact.stretch
 
-    def room(_t: float, x: Array) -> float:
-        return stretch.room(x)
-
-    room.terminal = True  # pyright: ignore[reportFunctionMemberAccess]
+    room, most = room_of(stretch), given.tolerance.max_steps
     while t < end:
         events = contact.events()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            done = scipy.integrate.solve_ivp(
-                contact.rate, (t, end), x, dense_output=True, events=[*events, room], **options
-            )
+        options["events"] = [*events, room]
+        left = PER_STEP * most - counts.evaluations
+        done = solve_counted(contact.rate, (t, end), x, options, left)
+        if failure := scipy_failure(stretch, done, t, most):
+            return failure
         counts.steps += len(done.t) - 1
         counts.evaluations += done.nfev
-        if not done.success or not np.isfinite(done.y[:, -1]).all():
-            why = "the motion grows without bound: no step is small enough to follow it"
-            return RunFailure(time=float(done.t[-1]), why=why, numerical=True)
         signals.fill(t, float(done.t[-1]), done.sol)
         x[:], t = done.y[:, -1], float(done.t[-1])
-        if len(done.t_events[-1]):
-            return RunFailure(time=t, why=stretch.why_end(x))
         which = [k for k in range(len(events)) if len(done.t_events[k])]
         if which:
             counts.events += 1
             contact.settle(t, x, which)
-        if counts.events > _MOST_EVENTS or counts.steps > given.tolerance.max_steps:
-            why = out_of_steps(given.tolerance.max_steps)
-            return RunFailure(time=t, why=why, numerical=True, exhausted=True)
+        if counts.events > _MOST_EVENTS or counts.steps > most:
+            return RunFailure(time=t, why=out_of_steps(most), numerical=True, exhausted=True)
     return None

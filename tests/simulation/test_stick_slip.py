@@ -1,15 +1,16 @@
 """Joints that slip and stick: closed forms between events, all states enumerated, limits."""
 
+import dataclasses
 import itertools
 
 import numpy as np
 import pytest
 
-from flexctl.errors import InputError
+from flexctl.errors import InputError, RunError
 from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.many import simulate_many
 from flexctl.simulation.simulation import simulate
-from flexctl.simulation.stick_slip import _bounded
+from flexctl.simulation.stick_slip import Contact, _bounded
 from tests.stick_and_slip import stick_and_slip
 
 MASS = 2.0
@@ -64,6 +65,19 @@ def test_runs_in_c_and_by_scipy_agree(slider, monkeypatch, integrator):
     np.testing.assert_allclose(run.v, in_c.v, atol=1e-6)
     assert (run.v[0, -3:] == 0.0).all()
     assert (in_c.v[0, -3:] == 0.0).all()
+
+
+def test_a_stretch_between_events_ends_at_the_limit_of_steps_by_scipy_too(slider, monkeypatch):
+    monkeypatch.setenv("FLEXCTL_CC", "none")
+    calls, rate = list[float](), Contact.rate
+    monkeypatch.setattr(Contact, "rate", lambda own, t, x: calls.append(t) or rate(own, t, x))
+    loop = slider({"model": "events", "coulomb": 0.1})
+    tight = dataclasses.replace(TOLERANCE, max_steps=5)
+
+    with pytest.raises(RunError, match="the limit of 5 steps was reached"):
+        simulate(loop, times=np.array([1.0]), tolerance=tight)
+
+    assert len(calls) < 100
 
 
 def test_pid_hunts_as_the_closed_form_of_its_sticks_says(slider):
