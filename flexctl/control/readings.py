@@ -210,14 +210,14 @@ def _reading(plant: Plant, choice: InstrumentChoice, place: str, T: float) -> Re
 
 def _unit(plant: Plant, kind: str, place: str) -> str:
     """Return the unit of a reading at a place."""
-    if kind == "torque":
-        return "N m"
     if kind in ("gauge", "deflection"):
         twist = place.endswith(".twist")
         gauge, deflection = ("rad/m", "rad") if twist else ("1/m", "m")
         return gauge if kind == "gauge" else deflection
-    row = plant.coordinates.index(place)
-    slides = row < plant.m and plant.bodies[row].sliding
+    row = plant.coordinates.index(place)  # of a rotor that of its joint, whose unit is that of both
+    slides = plant.bodies[plant.drives.index(row) if row in plant.drives else row].sliding
+    if kind == "torque":
+        return "N" if slides else "N m"
     angle = "m" if slides else "rad"
     return angle if kind == "encoder" else f"{angle}/s"
 

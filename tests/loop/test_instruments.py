@@ -5,12 +5,14 @@ import pytest
 
 import flexctl
 from flexctl.control import design_controller
+from flexctl.control.readings import fit_instruments
 from flexctl.loop.closed_loop import close_around, close_loop
 from flexctl.loop.linear import linearise, linearise_loop
 from flexctl.loop.linear_loop import sampled_loop
 from flexctl.model.record import BasisChoice
 from flexctl.plant.linearisation import linearise as linearise_plant
 from flexctl.simulation.simulation import simulate
+from tests.arms import plant_of, sliding_arm, with_motors
 
 ROTOR = {"rotor_inertia": 0.05, "stiffness": 60.0, "damping": 0.01}
 MODES = BasisChoice(kind="modes", order=2)
@@ -229,3 +231,26 @@ def test_json_and_words_name_the_readings(make):
     assert told["differences"] == [{"place": "joint1", "time_constant": 0.0}]
     assert told["seed"] == 0
     assert "It reads the encoder of joint1." in flexctl.explain(loop.controller)
+
+
+def test_readings_of_sliding_flexible_joints_are_in_metres_and_newtons(make):
+    arm = with_motors(sliding_arm(), springs=(None, ROTOR | {"gear": 100.0}))
+    instruments = [{"kind": "encoder"}, {"kind": "tachometer", "side": "link"}, {"kind": "torque"}]
+    loop = {"sample_time": T}
+    design = make["design"](
+        [0.0, 0.4],
+        [0.5, 0.5],
+        "joint-pd",
+        gains={"Gp": [6.0], "Gv": [1.0]},
+        instruments=instruments,
+        loop=loop,
+    )
+    units = {one.name: one.unit for one in fit_instruments(plant_of(arm), design).readings}
+
+    assert units == {
+        "encoder of joint1": "rad",
+        "encoder of rotor2": "m",
+        "tachometer of joint1": "rad/s",
+        "tachometer of joint2": "m/s",
+        "torque of joint2": "N",
+    }

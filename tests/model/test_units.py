@@ -13,7 +13,7 @@ from flexctl.model.design import Design
 from flexctl.model.link import Link
 from flexctl.model.lookup import load_design, load_model
 
-ROOTS = ("gains", "second_loop", "slow_loop", "fast_loop", "observer", "loop")
+ROOTS = ("gains", "second_loop", "slow_loop", "fast_loop", "observer", "loop", "reference")
 ROOTS += ("cascade", "position_feedback", "filters", "friction_compensation", "instruments")
 BY_KIND = {"instruments.noise", "instruments.resolution"}  # of an instrument, tested apart
 # matrices of several units, which only factors change
@@ -89,6 +89,8 @@ def test_every_entry_of_the_table_is_a_key_of_the_files(table):
         ("gains.Gp", "1/s^2"),
         ("loop.sample_time", "s"),
         ("observer.start_error", "rad or m"),
+        ("reference.duration", "s"),
+        ("reference.to", "rad or m"),
         ("payload.colour", ""),
     ],
 )
