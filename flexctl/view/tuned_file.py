@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from pathlib import Path
 
-from flexctl.model import design_text
+from flexctl.model import Design, design_text
 from flexctl.search import Constraint, Tuning, tuned_design
 from flexctl.verdict import unstable_orders
 from flexctl.view.words.metrics import metric_value, units_for
 from flexctl.view.words.tuning import arm_words, counted, limit_text, objective_value, on_arms
+
+_FROM = re.compile(r"From .+, for .+\.")  # first or second line of a history
 
 
 def tuned_text(tuning: Tuning, path: Path, command: str = "") -> str:
@@ -20,7 +24,10 @@ def tuned_text(tuning: Tuning, path: Path, command: str = "") -> str:
 
 
 def history(tuning: Tuning, command: str) -> Iterator[str]:
-    """Write what made the design: command, start, objective, limits, cost, other arms."""
+    """Write what made the design: command, start, objective, limits, cost, other arms.
+
+    Below it stands the history of the file that it began from, where that was tuned too.
+    """
     if command:
         yield f"Made by: {command}"
     yield f"From {tuning.design.name}, for {tuning.model}."
@@ -44,6 +51,19 @@ def history(tuning: Tuning, command: str) -> Iterator[str]:
             f"Limits are kept on {unseen.met} of {unseen.n} arms that tuning had not seen; the "
             f"worst: {arm_words(tuning, unseen.worst)}."
         )
+    yield from _earlier(tuning.design)
+
+
+def _earlier(design: Design) -> Iterator[str]:
+    """Yield the history at the top of a design's file; nothing where it has none."""
+    try:
+        lines = design.path.read_text(encoding="utf-8").splitlines() if design.path else []
+    except OSError:  # it was moved since
+        return
+    top = [line[1:].strip() for line in takewhile(lambda line: line.startswith("#"), lines)]
+    if any(map(_FROM.fullmatch, top[:2])):
+        yield "Before that:"
+        yield from top
 
 
 def _limit(one: Constraint, units: Mapping[str, str]) -> str:

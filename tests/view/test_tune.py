@@ -97,6 +97,34 @@ def test_the_file_says_how_it_was_made_and_goes_on(tuned, flexctl):
     assert [one["text"] for one in again["constraints"]] == ["margins.phase_deg >= 60.0"]
 
 
+def test_the_file_of_a_design_that_is_tuned_again_keeps_its_history(tuned, tmp_path):
+    first = tuned[0]["toml"]
+    truth = library.BasisChoice(order=1)
+    found = library.tune(
+        ARM, load_design(first), starts=1, jobs=1, evaluations=2, truth_basis=truth
+    )
+    library.save(found, tmp_path / "again.toml")
+    top = (tmp_path / "again.toml").read_text().split("summary = ")[0]
+
+    assert top.startswith("# From own, for single-link-hub.\n")
+    assert top.endswith("# Before that:\n" + first.read_text().split("summary = ")[0])
+    library.save(
+        library.tune(
+            ARM,
+            DESIGN,
+            {"gains.Gv": (5.9, 6.1)},
+            minimise="effort.energy",
+            subject_to=[],
+            starts=1,
+            jobs=1,
+            evaluations=2,
+            truth_basis=truth,
+        ),
+        tmp_path / "new.toml",
+    )
+    assert "Before that" not in (tmp_path / "new.toml").read_text()
+
+
 def test_the_figure_is_drawn(tuned):
     assert tuned[0]["png"].stat().st_size > 20_000
 
