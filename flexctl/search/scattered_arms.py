@@ -12,7 +12,15 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 from flexctl.loop import ShapesChoice
-from flexctl.model import Arm, BasisChoice, Design, apply_settings, load_design, load_model
+from flexctl.model import (
+    Arm,
+    BasisChoice,
+    Design,
+    apply_settings,
+    is_of_design,
+    load_design,
+    load_model,
+)
 from flexctl.records import Summary
 from flexctl.search.samples import BASES, Spec, Variation, read_table, read_variation
 from flexctl.search.statistics import Share, share, summarise
@@ -147,11 +155,12 @@ def scatter(
     arm = load_model(arm)
     designs = [designs] if isinstance(designs, str | Path | Design) else designs
     sets = [load_design(one) for one in designs]
-    sets = with_baseline(arm, sets) if baseline else sets
+    sets = with_baseline(arm, sets, design_basis) if baseline else sets
     specs = read_table(numbers) if isinstance(numbers, str | Path) else dict(numbers)
     for key in specs:
-        if key in BASES:
-            raise InputError(f"scatter: expected numbers of the arm, got {key}")
+        if key in BASES or is_of_design(key):
+            of = " of the design" if is_of_design(key) else ""
+            raise InputError(f"scatter: expected numbers of the arm, got {key}{of}")
     variations = [
         one if isinstance(one, Variation) else read_variation(key, one)
         for key, one in specs.items()

@@ -337,6 +337,8 @@ def _wanted(metrics: str | Sequence[str], limits: Sequence[Limit]) -> tuple[str,
         texts = metrics.split(",") if isinstance(metrics, str) else metrics
         names = tuple(text.strip() for text in texts)
     names = tuple(name for name in names if name != "linear")
+    if "full" in names:
+        raise InputError(f"metrics: expected full alone, got {', '.join(names)}")
     for name in names:
         if name not in UNITS:
             raise InputError(

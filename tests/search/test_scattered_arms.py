@@ -12,7 +12,7 @@ from flexctl.loop import close_loop
 from flexctl.model import BasisChoice, model_text, with_value
 from flexctl.search import read_table
 from flexctl.search.scattered_arms import _place, _summed_up
-from flexctl.verdict import metrics
+from flexctl.verdict import metrics, with_baseline
 from flexctl.view.words.scatter import scatter_rows, scatter_words
 
 ARM, TRUTH = "single-link-hub", BasisChoice(kind="elements", order=2)
@@ -198,3 +198,26 @@ def test_an_arm_that_is_refused_counts_in_no_share_and_is_not_the_worst():
     assert "payload" in scatter_words(result)
     with pytest.raises(ComputationError, match=r"no sample is evaluated: .*at least 0, got -"):
         scatter(ARM, "hub-pd", {"payload.mass": "normal(-1, 0.5)"}, samples=1, jobs=1)
+
+
+def test_the_baseline_has_the_gains_that_compare_gives_it(monkeypatch):
+    # of a design without gains they follow from the first frequency, and so from the basis
+    basis, sets = BasisChoice(order=4), [load_design("hub-lqg")]
+    asked = []
+
+    def stop(_arm, sets, *_words, **_how):
+        asked.extend(sets)
+        raise ComputationError("enough")
+
+    monkeypatch.setattr("flexctl.search.scattered_arms.sweep", stop)
+    with pytest.raises(ComputationError, match="enough"):
+        scatter(ARM, sets, {"payload.mass": [0.1, 0.2]}, design_basis=basis)
+
+    arm = load_model(ARM)
+    assert asked[-1] == with_baseline(arm, sets, basis)[-1]
+    assert asked[-1].gains != with_baseline(arm, sets)[-1].gains
+
+
+def test_numbers_of_a_design_do_not_scatter():
+    with pytest.raises(InputError, match=r"^scatter: .* got gains\.Gp of the design$"):
+        scatter(ARM, "hub-pd", {"gains.Gp": [1.0, 2.0]})

@@ -95,6 +95,7 @@ def test_files_hold_the_same_numbers_with_units(flexctl, tmp_path):
         ([*GRID, "--truth-model", "theodore-ghosal-rrp"], "expected 1 links as"),
         (["--vary", "payload.mass=normal(1,0.1)"], "samples or latin"),
         ([*GRID, "--seed", "-1"], "--seed"),
+        ([*GRID[:4], "--metrics", "full,margins.disk"], "metrics: expected full alone, got full,"),
         ([*GRID, "--ledger", Path(__file__).parent], "view: expected a file, got a folder"),
         (["--vary", "gains.Gp=1:2:100000", "--vary", "gains.Gv=1:2:10000"], "1,000,000,000"),
     ],
@@ -141,6 +142,10 @@ def test_compare_tells_shares_and_keeps_the_worst_arms(flexctl, tmp_path):
     [
         (["--samples", "3"], "--scatter: expected KEY=SPEC"),
         (["--scatter", "payload.mass"], "expected KEY=SPEC or a CSV file"),
+        (
+            ["--scatter", "gains.Gp=1,2"],
+            "--scatter: expected numbers of the arm, got gains.Gp of the",
+        ),
         (["--scatter", "payload.mass=normal(1)"], "a mean, and a deviation"),
         (["--scatter", "payload.mass=normal(1,0.1)", "--worst", "/proc/no/where"], "a folder"),
     ],

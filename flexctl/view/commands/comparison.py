@@ -10,8 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from flexctl.errors import InputError
-from flexctl.model import Arm, Design, model_text
-from flexctl.search import Scatter, scatter
+from flexctl.model import Arm, Design, is_of_design, model_text
+from flexctl.search import Scatter, Variation, read_variation, scatter
 from flexctl.verdict import TOLERANCE as COMPARED
 from flexctl.verdict import Comparison, compare
 from flexctl.view.commands.sweeping import teller
@@ -44,7 +44,7 @@ def compare_designs(options: CompareOptions, model: str, words: Sequence[str]) -
     check_targets(options)
     check_target("--report", options.report, (".html",))
     check_keys(options.require, known_of_comparison(len(words) + (not options.no_baseline)))
-    specs = read_specs("--scatter", options.scatter) if options.scatter else {}
+    specs = _read_scatter(options.scatter)
     _check_scatter(options)
     arm = load_arm(model, options)
     designs = [load_gain_set(word, arm) for word in words]
@@ -88,6 +88,18 @@ def compare_designs(options: CompareOptions, model: str, words: Sequence[str]) -
     )
 
 
+def _read_scatter(texts: Sequence[str]) -> dict[str, Variation]:
+    """Read how numbers of the arm scatter, before the comparison; InputError for others."""
+    specs = read_specs("--scatter", texts) if texts else {}
+    for key in specs:
+        if is_of_design(key):
+            raise InputError(f"--scatter: expected numbers of the arm, got {key} of the design")
+    return {
+        key: one if isinstance(one, Variation) else read_variation(key, one)
+        for key, one in specs.items()
+    }
+
+
 def _check_scatter(options: CompareOptions) -> None:
     """Refuse options of samples without --scatter, and a folder that cannot be written to."""
     given = options.samples, options.latin, options.ledger, options.worst, options.scheduler
@@ -100,7 +112,7 @@ def _scatter(
     options: CompareOptions,
     arm: Arm,
     designs: Sequence[Design],
-    specs: Mapping[str, Any],
+    specs: Mapping[str, Variation],
     judged: Mapping[str, Any],
     say: Callable[[str], None],
 ) -> Scatter:

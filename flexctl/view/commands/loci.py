@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from flexctl.beam import HIGHEST_ORDER
 from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.loci import EigenvalueLoci, Loci, eigenvalue_loci, match_branches
@@ -130,6 +131,8 @@ def read_beside(text: str, options: TrackOptions) -> TrackOptions:
     if None in words or text.endswith(":"):
         raise InputError(f"--beside: expected such as e2 or m2:e8, got {text!r}")
     orders = [{bool(word[1]): int(word[2])} for word in words if word]
+    if (most := max(n for one in orders for n in one.values())) > HIGHEST_ORDER:
+        raise InputError(f"--beside: expected orders of at most {HIGHEST_ORDER}, got {most}")
     own, around = orders
     return replace(
         options,
