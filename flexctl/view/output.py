@@ -8,7 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 FIGURES = (".svg", ".png", ".pdf")
+_OF_PLOTS = ("figure", "kind", "channel", "all")  # options
 written: list[Path] = []  # by this command, so that an interrupt can say what is there
 said: list[str] = []  # warnings of this command, for the files it writes
 _PIPE_WIDTH = 140  # columns of a table where there is no terminal
@@ -124,10 +125,22 @@ def silence(name: Literal["stdout", "stderr"]) -> None:
 
 
 def check_targets(options: CliOptions, *out_suffixes: str) -> None:
-    """Refuse --out and --plot early, before anything is computed; see `check_target`."""
+    """Refuse --out and --plot early, before anything is computed; see `check_target`.
+
+    Options that only say what --plot draws are refused without it.
+    """
     check_target("--out", options.out, (*out_suffixes, ".json"))
     if isinstance(options, PlotOptions):
         check_target("--plot", options.plot, FIGURES)
+        if not options.plot:
+            check_unused(options, _OF_PLOTS, "--plot FILE")
+
+
+def check_unused(options: CliOptions, names: Sequence[str], needed: str) -> None:
+    """Refuse options that have an effect only beside another, `needed`, which is not there."""
+    for one in fields(options):
+        if one.name in names and getattr(options, one.name) != one.default:
+            raise InputError(f"--{one.name}: expected {needed} with it, got none")
 
 
 def check_target(option: str, path: Path | None, suffixes: Sequence[str]) -> None:

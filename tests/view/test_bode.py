@@ -92,9 +92,14 @@ def test_another_pose_has_another_response(flexctl):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--channel", "joint7"), "--channel: expected actuators, sensors or a channel"),
+        (
+            ("--channel", "joint7", "--plot", "drawn.svg"),
+            "--channel: expected actuators, sensors or a channel",
+        ),
         (("--pose", "joint7=1"), "--pose: expected joint variables"),
         (("--kind", "root"), "--kind"),
+        (("--kind", "nyquist"), "--kind: expected --plot FILE with it, got none"),
+        (("--channel", "sensors"), "--channel: expected --plot FILE with it, got none"),
     ],
 )
 def test_what_is_not_there_is_refused(flexctl, words, says):

@@ -511,6 +511,7 @@ def test_a_number_that_nothing_depends_on_is_said_to_be_one(flexctl):
         ),
         (("--beside", "4"), "--beside: expected such as e2 or m2:e8, got '4'"),
         (("--beside", "m2:"), "--beside: expected such as e2 or m2:e8, got 'm2:'"),
+        (("--all",), "--all: expected --plot FILE with it, got none"),
         (("--beside", "m2:e300"), "--beside: expected orders of at most 200, got 300"),
         (("--beside", "m0"), "--beside: expected such as e2 or m2:e8, got 'm0'"),
         (("--out", "x.txt"), "--out: expected a file ending in .csv or .nc or .json, got x.txt"),

@@ -16,6 +16,7 @@ from flexctl.view.commands.comparison import _keep_worst
 ARM = "single-link-hub"
 GRID = ["--vary", "gains.Gp=10:60:3", "--vary", "gains.Gv=0.2:6:3", "--metrics", "linear"]
 SCATTER = ["--truth-vary", "payload.mass=uniform(0.1,0.4)", "--samples", "5"]
+DRAWN = ["--plot", "drawn.svg", "--figure"]
 JOBS = ["--jobs", "1", "--truth-elements", "2"]
 
 
@@ -80,9 +81,10 @@ def test_files_hold_the_same_numbers_with_units(flexctl, tmp_path):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["--vary", "gains.Gp=1,1", "--figure", "curve"], "one number that varies, got 0"),
-        ([*GRID, "--figure", "curve"], "a grid over one number that varies, got 2"),
-        ([*SCATTER, "--figure", "map"], "a grid over two numbers that vary, got samples"),
+        (["--vary", "gains.Gp=1,1", *DRAWN, "curve"], "one number that varies, got 0"),
+        ([*GRID, *DRAWN, "curve"], "a grid over one number that varies, got 2"),
+        ([*SCATTER, *DRAWN, "map"], "a grid over two numbers that vary, got samples"),
+        ([*GRID, "--figure", "map"], "--figure: expected --plot FILE with it, got none"),
         ([*GRID, "--pareto", "margins.disk"], "two or more different metrics"),
         ([*GRID, "--pareto", "margins.disc,effort.peak"], "nearest: margins.disk"),
         ([*GRID, "--limit", "margins.disk"], "METRIC>=NUMBER"),
@@ -140,7 +142,10 @@ def test_compare_tells_shares_and_keeps_the_worst_arms(flexctl, tmp_path):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["--samples", "3"], "--scatter: expected KEY=SPEC"),
+        (["--samples", "3"], "--samples: expected --scatter KEY=SPEC with it, got none"),
+        (["--shapes", "rebuilt"], "--shapes: expected --scatter KEY=SPEC with it"),
+        (["--jobs", "2"], "--jobs: expected --scatter KEY=SPEC with it"),
+        (["--seed", "2"], "--seed: expected --scatter KEY=SPEC with it"),
         (["--scatter", "payload.mass"], "expected KEY=SPEC or a CSV file"),
         (
             ["--scatter", "gains.Gp=1,2"],

@@ -26,6 +26,7 @@ from flexctl.view.output import (
     check_folder,
     check_target,
     check_targets,
+    check_unused,
     kept_in,
     literal,
     plain_table,
@@ -37,6 +38,8 @@ from flexctl.view.request import judged_on, load_arm, load_gain_set, read_specs
 from flexctl.view.requirements import check_keys
 from flexctl.view.words.numbers import basis_words
 from flexctl.view.words.scatter import scatter_rows, scatter_words
+
+_OF_SAMPLES = "samples", "latin", "seed", "shapes", "jobs", "scheduler", "ledger", "worst"
 
 
 def compare_designs(options: CompareOptions, model: str, words: Sequence[str]) -> Result:
@@ -102,9 +105,8 @@ def _read_scatter(texts: Sequence[str]) -> dict[str, Variation]:
 
 def _check_scatter(options: CompareOptions) -> None:
     """Refuse options of samples without --scatter, and a folder that cannot be written to."""
-    given = options.samples, options.latin, options.ledger, options.worst, options.scheduler
-    if any(given) and not options.scatter:
-        raise InputError("--scatter: expected KEY=SPEC with options of samples, got none")
+    if not options.scatter:
+        check_unused(options, _OF_SAMPLES, "--scatter KEY=SPEC")
     check_folder("--worst", options.worst)
 
 
