@@ -104,14 +104,16 @@ def check_keys(texts: Sequence[str], known: Mapping[str, Any]) -> None:
 
 def _check(one: Requirement, known: Mapping[str, Any]) -> None:
     place: Any = known
-    for part in one.key.split("."):
-        if place == "any" or (place == "list" and part.isdigit()):
+    parts = one.key.split(".")
+    while parts:
+        if place == "any" or (place == "list" and parts[0].isdecimal()):
             return
-        if not isinstance(place, Mapping) or part not in place:
-            inside = list(place) if isinstance(place, Mapping) else _ENTRIES * (place == "list")
-            hint = _fuller(one.key, known) or _hint(part, inside)
+        inside = list(place) if isinstance(place, Mapping) else _ENTRIES * (place == "list")
+        name = _first_of(parts, inside)
+        if name is None or not isinstance(place, Mapping):
+            hint = _fuller(one.key, known) or _hint(parts, inside)
             raise InputError(f"--require: expected a key of the result{hint}, got {one.key}")
-        place = place[part]
+        place, parts = place[name], parts[1 + name.count(".") :]
     if isinstance(place, Mapping):
         raise one.refuse_several([f"{one.key}.{part}" for part in place])
     if place == "list" and not one.of_channels:
@@ -150,18 +152,22 @@ def read_requirements(texts: Sequence[str]) -> tuple[Requirement, ...]:
 def look_up(answer: Any, key: str) -> Any:
     """Return the value at a dotted path, list entries counted from 0; else name the nearest key.
 
-    Below a null there is null: the figures of a design that failed do not exist.
+    Names that hold dots count as a whole. Below a null there is null, and so below an empty list
+    or table and past the end of a list: what a design that failed does not have.
     """
-    place = answer
-    for part in key.split("."):
-        if place is None:
-            return None
+    place, parts = answer, key.split(".")
+    while parts:
         known = _children(place)
-        if part not in known:
+        past = isinstance(place, list) and parts[0].isdecimal() and int(parts[0]) >= len(known)
+        if place is None or past or (isinstance(place, list | Mapping) and not known):
+            return None
+        name = _first_of(parts, known)
+        if name is None:
             raise InputError(
-                f"--require: expected a key of the result{_hint(part, known)}, got {key}"
+                f"--require: expected a key of the result{_hint(parts, known)}, got {key}"
             )
-        place = place[int(part)] if isinstance(place, list) else place[part]
+        place = place[int(name)] if isinstance(place, list) else place[name]
+        parts = parts[1 + name.count(".") :]
     return place
 
 
@@ -200,9 +206,16 @@ def _children(place: Any) -> list[str]:
     return list(place) if isinstance(place, Mapping) else []
 
 
-def _hint(part: str, known: Sequence[str]) -> str:
+def _first_of(parts: Sequence[str], known: Sequence[str]) -> str | None:
+    """Return the longest known name with which a path begins, as names may hold dots."""
+    names = (".".join(parts[:k]) for k in range(len(parts), 0, -1))
+    return next((name for name in names if name in known), None)
+
+
+def _hint(parts: Sequence[str], known: Sequence[str]) -> str:
     if not known:
-        return f" (there is nothing below a single value, so no {part})"
+        return f" (there is nothing below a single value, so no {parts[0]})"
+    part = ".".join(parts) if any("." in name for name in known) else parts[0]
     close = difflib.get_close_matches(part, known, n=1, cutoff=0.5)
     expected = f"nearest: {close[0]}" if close else f"one of: {', '.join(known)}"
     return f" (for {part}, {expected})"

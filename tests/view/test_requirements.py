@@ -14,6 +14,10 @@ ANSWER = {
     "failed": None,
     "margins": None,
     "peak": [3.0, 1.0],
+    "values": {"gains.Gp": [140.0]},
+    "quantiles": {"margins.disk": {"0.05": 0.4}},
+    "ranking": [],
+    "cost": {},
 }
 
 
@@ -33,6 +37,9 @@ def failure(text):
         "stability.stable == marginal",
         "residual.settling_time==null",
         "margins.disk==null",
+        "values.gains.Gp.0>100",  # names that hold dots
+        "quantiles.margins.disk.0.05>0.3",
+        "cost.law_mul==null",
     ],
 )
 def test_what_holds(text):
@@ -48,6 +55,10 @@ def test_what_holds(text):
         ("margins.gain_db.0>=6", "null"),
         ("stability.stable==true", "marginal"),
         ("peak.0<3", "3"),
+        ("quantiles.margins.disk.0.05>0.5", "0.4"),
+        ("ranking.0==my-design", "null"),  # where nothing ranks
+        ("cost.law_mul<100", "null"),  # of a design without a controller
+        ("peak.2<1", "null"),
     ],
 )
 def test_what_does_not_hold_says_what_it_found(text, found):
@@ -56,7 +67,13 @@ def test_what_does_not_hold_says_what_it_found(text, found):
 
 @pytest.mark.parametrize(
     ("key", "nearest"),
-    [("residual.tip_eror_max", "tip_error_max"), ("peek", "peak"), ("peak.2", "0, 1")],
+    [
+        ("residual.tip_eror_max", "tip_error_max"),
+        ("peek", "peak"),
+        ("peak.x", "0, 1"),
+        ("values.gains.Gq.0", "nearest: gains.Gp"),
+        ("quantiles.margins.disk.0.5", "nearest: 0.05"),
+    ],
 )
 def test_an_unknown_key_names_the_nearest(key, nearest):
     with pytest.raises(InputError, match=nearest):
