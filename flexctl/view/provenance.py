@@ -40,13 +40,12 @@ def provenance(
     *,
     gains: Callable[[], Mapping[str, Any]] = dict,
     tolerances: Mapping[str, Any] | None = None,
-    files: Sequence[Path] = (),
 ) -> Provenance:
     """Make the function that describes what an answer was made of; called once, when asked.
 
     Kept are the tables of the model (name or path) before any setting and of the designs, the
-    gains of every controller by its name as they were used, the integrator's `tolerances`, and
-    further files that the answer rests on; csv references are found by themselves.
+    gains of every controller by its name as they were used, and the integrator's `tolerances`.
+    Files that the options name, and csv references, are found by themselves.
     """
 
     @functools.cache
@@ -56,7 +55,7 @@ def provenance(
                 "version": __version__,
                 "model": _table(load_model(model)) if model else {},
                 "designs": {design.name: _table(design) for design in designs},
-                "files": {name: read_text(path) for name, path in _files(designs, files)},
+                "files": {name: read_text(path) for name, path in _files(designs)},
                 "settings": settings(),
                 "gains": gains(),
                 "tolerances": tolerances or {},
@@ -72,12 +71,27 @@ def _table(record: Arm | Design) -> dict[str, Any]:
     return {key: value for key, value in record.table().items() if key != "expect"}
 
 
-def _files(designs: Sequence[Design], files: Sequence[Path]) -> Iterator[tuple[str, Path]]:
+def _files(designs: Sequence[Design]) -> Iterator[tuple[str, Path]]:
     """Further files by the names under which designs and options refer to them."""
-    yield from ((path.name, path) for path in files)
+    yield from ((path.name, path) for path in _files_of_options())
     for design in designs:
         if design.reference.file and design.reference_file:
             yield design.reference.file, design.reference_file
+
+
+def _files_of_options() -> Iterator[Path]:
+    """Files that the answer rests on: a true arm's own, ratios of stiffness, tables of samples."""
+    context = click.get_current_context(silent=True)
+    given = context.params if context else {}
+    if given.get("truth_model"):
+        own = load_model(given["truth_model"]).path
+        yield from [own] if own else []
+    if given.get("stiffness"):
+        yield given["stiffness"]
+    for option in ("vary", "truth_vary", "over", "scatter"):
+        texts = given.get(option) or ()
+        several = (texts,) if isinstance(texts, str) else texts
+        yield from (Path(text.strip()) for text in several if "=" not in text)
 
 
 def as_text(describe: Provenance) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from math import inf, isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flexctl.errors import FlexctlWarning, InputError
@@ -68,6 +69,21 @@ def true_arm(arm: Arm, options: LoopOptions) -> Arm:
     """Return the arm as it is: of its own file if there is one, with the truth's own changes."""
     own = truth_model(arm, options)
     return apply_settings(own or arm, options.truth_set, option="--truth-set")
+
+
+def truth_settings(options: LoopOptions) -> list[str]:
+    """Return what was changed of the true arm, in order: as settings, and its file if it has one.
+
+    A file of its own is not changed by --set.
+    """
+    own = [f"--truth-model={Path(options.truth_model).name}"] if options.truth_model else None
+    of_all: dict[str, object] = {}
+    if options.foreshortening is not None:
+        of_all["foreshortening"] = str(options.foreshortening).lower()
+    if options.damping is not None:
+        of_all["damping_ratio"] = options.damping
+    changes = [f"links.{key}={value}" for key, value in of_all.items()]
+    return [*(own or options.settings), *changes, *options.truth_set]
 
 
 def read_specs(option: str, texts: Sequence[str]) -> dict[str, str | Variation]:

@@ -3,6 +3,7 @@
 import json
 import shlex
 
+import numpy as np
 import pytest
 
 from flexctl.view.cli import run
@@ -46,6 +47,22 @@ weights = { joint_error = 300.0, joint_rate = 0.3, strain_energy = 1.0, effort =
 duration = 0.4
 """
 MOTION = "t,joint1\n0,0\n0.1,0.02\n0.2,0.1\n0.3,0.12\n"
+OWN_LAW = """
+summary = "Joint PD of matrices in a file"
+source = "flexctl"
+model = "single-link-hub"
+method = "state-space"
+[basis]
+order = 1
+[reference]
+kind = "cycloid"
+from = [0.0]
+to = [0.5]
+duration = 1.0
+[state_space]
+file = "pd.npz"
+measures = ["joint1", "joint1_rate"]
+"""
 OPTIONS = ["--truth-modes", "1", "--truth-set", "payload.mass=+40%", "--damping", "0.05"]
 
 
@@ -155,3 +172,32 @@ def test_netcdf_carries_it_as_an_attribute(first, tmp_path, flexctl):
 
 def test_without_a_command_line_there_is_none():
     assert provenance()()["command"] == ""
+
+
+def test_the_model_of_the_true_arm_and_what_changed_it_are_kept(tmp_path, flexctl):
+    soft = tmp_path / "soft.toml"
+    soft.write_text(MODEL)
+    options = ["--truth-model", soft, "--truth-set", "payload.mass=0.3", "--damping", "0.05"]
+    words = ["track", "single-link-hub", "hub-pd", "-m", "1", "--over", "gains.Gp=10:20"]
+    words += ["--points", "2", "--set", "payload.mass=0.1", *options, "--no-foreshortening"]
+    found = json.loads(flexctl(*words, "--json").out)
+
+    assert found["provenance"]["files"] == {"soft.toml": MODEL}
+    assert found["truth"]["settings"] == [
+        "--truth-model=soft.toml",
+        "links.foreshortening=false",
+        "links.damping_ratio=0.05",
+        "payload.mass=0.3",
+    ]
+
+
+def test_a_sweep_keeps_its_table_and_the_matrices_of_its_designs(tmp_path, flexctl):
+    (tmp_path / "masses.csv").write_text("payload.mass\n0.1\n0.2\n")
+    np.savez(tmp_path / "pd.npz", D=[[20.0, 6.0]])
+    (tmp_path / "own.toml").write_text(OWN_LAW)
+    words = ["sweep", "single-link-hub", tmp_path / "own.toml", "--metrics", "linear"]
+    words += ["--truth-vary", tmp_path / "masses.csv", "--jobs", "1", "--truth-modes", "1"]
+    made = json.loads(flexctl(*words, "--json").out)["provenance"]
+
+    assert made["files"] == {"masses.csv": "payload.mass\n0.1\n0.2\n"}
+    assert made["gains"]["own"]["D"] == [[20.0, 6.0]]

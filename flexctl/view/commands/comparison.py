@@ -34,7 +34,7 @@ from flexctl.view.output import (
     replacing,
 )
 from flexctl.view.provenance import as_text, integration, provenance
-from flexctl.view.request import judged_on, load_arm, load_gain_set, read_specs
+from flexctl.view.request import judged_on, load_arm, load_gain_set, read_specs, truth_settings
 from flexctl.view.requirements import check_keys
 from flexctl.view.words.numbers import basis_words
 from flexctl.view.words.scatter import scatter_rows, scatter_words
@@ -62,7 +62,7 @@ def compare_designs(options: CompareOptions, model: str, words: Sequence[str]) -
             progress=say,
         )
         answer = comparison_json(comparison)
-        answer["truth"]["settings"] = [*options.settings, *options.truth_set]
+        answer["truth"]["settings"] = truth_settings(options)
         found = _scatter(options, arm, designs, specs, judged, say) if specs else None
         if found:
             files = _keep_worst(found, options.worst, unwritten) if options.worst else {}
@@ -73,7 +73,6 @@ def compare_designs(options: CompareOptions, model: str, words: Sequence[str]) -
             designs,
             gains=lambda: {e.name: e.gains for e in comparison.evaluations},
             tolerances=integration(COMPARED),
-            files=[Path(text) for text in options.scatter if "=" not in text],
         )
         if options.report:
             say("writing the report")

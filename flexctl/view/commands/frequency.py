@@ -18,7 +18,7 @@ from flexctl.view.json.responses import channel_key, responses_json
 from flexctl.view.options import BodeOptions
 from flexctl.view.output import Result, check_targets, literal, notes, plain_table, progress
 from flexctl.view.provenance import provenance, redesigned
-from flexctl.view.request import judged_on, load_arm, load_gain_set
+from flexctl.view.request import judged_on, load_arm, load_gain_set, truth_settings
 from flexctl.view.words.numbers import basis_words, figure
 from flexctl.view.words.responses import channel_name, responses_words
 
@@ -42,7 +42,7 @@ def draw_bode(options: BodeOptions, model: str, word: str) -> Result:
     answer = responses_json(record)
     answer["basis"] = loop.controller.plant.basis.described()
     answer["truth"] = loop.truth.basis.described()
-    answer["truth"]["settings"] = [*options.settings, *options.truth_set]
+    answer["truth"]["settings"] = truth_settings(options)
     answer["verdict"] = responses_words(record)
     made = provenance(
         model, [design], gains=lambda: redesigned(arm, design, judged["design_basis"])

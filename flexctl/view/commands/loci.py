@@ -29,6 +29,7 @@ from flexctl.view.request import (
     true_arm,
     truth_basis,
     truth_model,
+    truth_settings,
 )
 
 _DISCRETISATION = re.compile(r"(?:(m)|e)([1-9][0-9]{0,2})")
@@ -82,7 +83,7 @@ def _result(records: Sequence[EigenvalueLoci], options: TrackOptions, made: Prov
     matches = [match_branches(first.loci, other.loci) for other in others]
     answers = [loci_json(record) for record in records]
     for one in answers:
-        one["truth"]["settings"] = [*options.settings, *options.truth_set]
+        one["truth"]["settings"] = truth_settings(options)
     answer, *rest = answers
     answer["beside"] = [beside_json(*pair) for pair in zip(rest, matches, strict=True)]
 

@@ -41,6 +41,7 @@ from flexctl.view.request import (
     load_gain_set,
     read_number,
     read_pose,
+    truth_settings,
     warn_of_pose,
 )
 from flexctl.view.words.bias import advice_words
@@ -93,7 +94,6 @@ def measure_margin(options: MarginOptions, model: str, word: str) -> Result:
         [design],
         gains=lambda: redesigned(arm, design, judged["design_basis"]),
         tolerances=integration(),
-        files=[options.stiffness] if options.stiffness else (),
     )
     return Result(
         answer=answer,
@@ -129,7 +129,7 @@ def _answer(
     """JSON object of `flexctl margin`, without provenance."""
     answer = margin_json(margin)
     answer["errors"] = errors or None
-    answer["truth"]["settings"] = [*options.settings, *options.truth_set]
+    answer["truth"]["settings"] = truth_settings(options)
     found = remedies_json(remedies) if remedies else {}
     answer["remedies"] = plain({**found, "bias": advice and bias_json(advice)})
     answer["verdict"] = margin_words(margin, advice_words(advice, along=bool(margin.path)))

@@ -12,7 +12,7 @@ from flexctl.view.json.margins import time_scale_json
 from flexctl.view.options import SeparationOptions
 from flexctl.view.output import Result, check_targets, literal, notes, plain_table, progress
 from flexctl.view.provenance import provenance, redesigned
-from flexctl.view.request import judged_on, load_arm, load_gain_set
+from flexctl.view.request import judged_on, load_arm, load_gain_set, truth_settings
 from flexctl.view.words.margins import crossing, loop_title, swing, time_scale_words
 
 
@@ -31,7 +31,7 @@ def separate(options: SeparationOptions, model: str, word: str) -> Result:
             progress=say,
         )
     answer = time_scale_json(margin)
-    answer["truth"]["settings"] = [*options.settings, *options.truth_set]
+    answer["truth"]["settings"] = truth_settings(options)
     answer["verdict"] = time_scale_words(margin)
 
     def figure() -> Any:

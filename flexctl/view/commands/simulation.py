@@ -38,6 +38,7 @@ from flexctl.view.request import (
     read_numbers,
     true_arm,
     truth_basis,
+    truth_settings,
 )
 from flexctl.view.signals import (
     joint_units,
@@ -84,7 +85,7 @@ def simulate_design(options: SimulateOptions, model: str, design: str) -> Result
                 _animate(loop, run, options.animate)
     arm = loop.truth.arm
     answer = simulation_json(loop, run, printed)
-    answer["truth"]["settings"] = [*options.settings, *options.truth_set]
+    answer["truth"]["settings"] = truth_settings(options)
     made = provenance(
         model,
         [loop.controller.design],

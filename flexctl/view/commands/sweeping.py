@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
@@ -11,8 +12,8 @@ from typing import Any
 import numpy as np
 from rich.console import Group, RenderableType
 
-from flexctl.errors import InputError
-from flexctl.model import nearest
+from flexctl.errors import FlexctlError, InputError
+from flexctl.model import Arm, BasisChoice, Design, nearest
 from flexctl.search import (
     Influence,
     Summaries,
@@ -30,8 +31,8 @@ from flexctl.view.interrupts import heeded
 from flexctl.view.json.sweep import default_pareto, sweep_json
 from flexctl.view.options import SweepOptions
 from flexctl.view.output import Result, check_targets, notes, plain_table, progress
-from flexctl.view.provenance import as_text, integration, provenance
-from flexctl.view.request import judged_on, load_arm, load_gain_set, read_specs
+from flexctl.view.provenance import as_text, integration, provenance, redesigned
+from flexctl.view.request import design_basis, judged_on, load_arm, load_gain_set, read_specs
 from flexctl.view.words.sweep import failed_words, key_words, sweep_sentences
 
 _BY_CHANCE = 0.01  # greatest probability at which an influence is shown
@@ -74,7 +75,12 @@ def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Re
         )
     summaries = summarise(found)
     front, listed = pareto_front(found, pareto), [*named_metrics, *pareto]
-    made = provenance(model, designs, tolerances=integration(TOLERANCE))
+    made = provenance(
+        model,
+        designs,
+        gains=lambda: _matrices(arm, designs, design_basis(options)),
+        tolerances=integration(TOLERANCE),
+    )
 
     def figure() -> Any:
         from flexctl.view.figures.sweep import plot_sweep
@@ -94,6 +100,17 @@ def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Re
         provenance=made,
         incomplete=found.interrupted,
     )
+
+
+def _matrices(
+    arm: Arm, designs: Sequence[Design], basis: BasisChoice | None
+) -> dict[str, dict[str, Any]]:
+    """Return the matrices of the designs that have them in files; of others the files say all."""
+    found = dict[str, dict[str, Any]]()
+    for design in designs:
+        with contextlib.suppress(FlexctlError):  # every point says why
+            found |= redesigned(arm, design, basis) if design.matrix_file else {}
+    return found
 
 
 def _pareto(text: str | None) -> list[str]:
