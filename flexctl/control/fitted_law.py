@@ -79,6 +79,11 @@ def fit_law(plant: Plant, design: Design, reference: ReferenceMotion, parts: Law
     DesignError
         When there is no such observer.
     """
+    if parts.external is not None and (design.instruments or design.ideal_instruments):
+        key = "instruments" if design.instruments else "loop.measures"
+        expected = f"none, as method {design.method} names the signals that it measures"
+        got = Unquoted("some") if design.instruments else design.ideal_instruments
+        raise refuse(design.label, key, expected=expected, got=got)
     if design.instruments:
         return _instrumented(plant, design, reference, parts)
     if not design.ideal_instruments:

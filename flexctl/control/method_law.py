@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import casadi as ca
 
-from flexctl.control.laws import ExternalLaw, LawParts, check_law
+from flexctl.control.laws import ExternalLaw, LawParts, check_law, graph_symbols
 from flexctl.control.measured_signals import measurable
 from flexctl.control.reference import ReferenceMotion
 from flexctl.errors import DesignError, FlexctlError, InputError
@@ -43,8 +44,7 @@ def law_of_method(plant: Plant, design: Design, reference: ReferenceMotion) -> L
         return make_law(plant, design, reference)
     method = f"{design.label}: method {design.method} ({find_method(design.method)})"
     try:
-        parts = make_law(plant, design, reference)
-        _check_parts(plant, design, parts)
+        parts = _checked(plant, design, make_law(plant, design, reference))
     except MissingOptionError as error:
         expected = f"a value, as method {design.method} reads it"
         raise InputError(
@@ -58,8 +58,8 @@ def law_of_method(plant: Plant, design: Design, reference: ReferenceMotion) -> L
     return parts
 
 
-def _check_parts(plant: Plant, design: Design, parts: Any) -> None:
-    """Refuse anything but a law of the plant's joints and measurements."""
+def _checked(plant: Plant, design: Design, parts: Any) -> LawParts:
+    """Refuse anything but a law of the plant's joints and measurements; see what it depends on."""
     if not isinstance(parts, LawParts):
         raise InputError(f"expected LawParts, got {shown(parts)}")
     if not isinstance(parts.law, ca.Function):
@@ -79,5 +79,40 @@ def _check_parts(plant: Plant, design: Design, parts: Any) -> None:
             if name not in known:
                 expected = f"signals of {plant.arm.name} ({nearest(name, known)})"
                 raise InputError(f"measures: expected {expected}, got {name}")
+    if not isinstance(parts.assumptions, tuple | list) or not all(
+        isinstance(one, str) for one in parts.assumptions
+    ):
+        raise InputError(f"assumptions: expected texts, got {shown(parts.assumptions)}")
     measured = len(external.measures if external else plant.coordinates)
-    check_law(plant, parts.law, n_state=parts.n_state, measured=measured)
+    try:
+        check_law(plant, parts.law, n_state=parts.n_state, measured=measured)
+    except DesignError as error:
+        raise InputError(str(error)) from error
+    return _characterised(replace(parts, assumptions=tuple(parts.assumptions)))
+
+
+def _characterised(parts: LawParts) -> LawParts:
+    """Say of an external law whether it is timed or nonlinear; of others refuse an unused s."""
+    assert isinstance(parts.law, ca.Function)
+    timed = any(parts.law.jac_sparsity(row, 0).nnz() for row in (0, 1))
+    external = parts.external
+    if external is None:
+        if timed and parts.feedback is None:
+            raise InputError(
+                "law: expected no dependence on s, the weight of the second loop, as there is none"
+            )
+        return parts
+    known = replace(
+        external,
+        timed=external.timed or timed,
+        nonlinear=external.nonlinear or _is_nonlinear(parts.law),
+    )
+    return replace(parts, external=known)
+
+
+def _is_nonlinear(law: ca.Function) -> bool:
+    """Whether slopes of a law by its state and measurements depend on these."""
+    inputs = graph_symbols(law)
+    states = [inputs[k] for k in (1, 5, 6)]
+    slopes = [ca.jacobian(result, x) for result in law.call(inputs) for x in states]
+    return any(ca.depends_on(J, x) for J in slopes for x in states)

@@ -82,7 +82,8 @@ class _Outside:
         signals = self._signals(law_signals(self.plant, integral=False), f.numel_in(1))
         y = self._inputs(signals)
         arguments = [signals.s, signals.z, signals.q_d, signals.v_d, signals.a_d, y]
-        tau, moved = map(ca.densify, _expanded(f, self.design.label).call(arguments))
+        given = _expanded(f, self.design.label).call(arguments)
+        tau, moved = (ca.densify(ca.vec(x)) for x in given)
         results, state = ca.vertcat(tau, moved), ca.vertcat(signals.z, signals.q, signals.v)
         external = ExternalLaw(
             measures=self.positions,

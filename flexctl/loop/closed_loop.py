@@ -169,6 +169,8 @@ class ClosedLoop(Summary):
             controller = controller_at(controller, of_plant, of_design, rebuilt=rebuilt)
         if rebuilt or is_prescribed(controller.design):
             return close_around(controller, truth.rebuilt() if rebuilt else truth)
+        if controller.design.loop.strain_gauges != self.controller.design.loop.strain_gauges:
+            return close_around(controller, truth)  # which are others on the arm
         loop = replace(self, controller=controller, truth=truth)
         fitted, known = controller.fitted, self.measurement
         if fitted and (truth is not self.truth or fitted != known.fitted):

@@ -199,6 +199,7 @@ class Reference(Record):
         needed, possible = _KEYS[self.kind]
         if self.kind == _IN_MEMORY and self.motion is None:
             yield "kind", one_of(REFERENCES), self.kind
+        yield from self._motion_faults()
         for key in needed:
             if entries[key] is None:
                 yield key, f"a value, as kind is {self.kind}", NOTHING
@@ -219,6 +220,19 @@ class Reference(Record):
         jumps = self.kind == "setpoint"
         if durations != 1 and (durations != joints or jumps):
             yield "duration", "one number" + ("" if jumps else f", or {as_many}"), self.duration
+
+    def _motion_faults(self) -> Faults:
+        """Yield numbers that a motion in memory does not have: it stays the function that it is."""
+        if self.motion is None:
+            return
+        known = (
+            ("from", self.from_, tuple(self.motion.start.tolist())),
+            ("to", self.to, tuple(self.motion.final.tolist())),
+            ("duration", self.duration, (float(self.motion.duration),)),
+        )
+        for key, values, own in known:
+            if values is not None and tuple(values) != own:
+                yield key, f"that of the motion in memory, {list(own)}", values
 
 
 class Loop(Record):

@@ -31,10 +31,12 @@ def design_text(design: Design, folder: Path, comment: str = "") -> str:
     Raises
     ------
     InputError
-        When its reference is a function in memory, which no file can hold.
+        When its reference or its law is a function in memory, which no file can hold.
     """
     if design.reference.motion is not None:
         raise InputError(f"{design.label}: reference: expected a motion of a file, got a function")
+    if design.state_space is not None and design.state_space.function is not None:
+        raise InputError(f"{design.label}: state_space: expected matrices, got a function")
     table = {key: value for key, value in design.table().items() if key not in _NOT_WRITTEN}
     for key, file in (("reference", design.reference_file), ("state_space", design.matrix_file)):
         if file is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from importlib.metadata import entry_points
+from operator import attrgetter
 from typing import Any
 
 from flexctl.errors import InputError
@@ -77,10 +78,10 @@ def load_method(name: str) -> Any:
         When it cannot be imported, whatever its module raises, or is no function.
     """
     target = find_method(name)
-    module, _, attribute = target.partition(":")
+    module, _, attribute = target.partition("[")[0].strip().partition(":")
     expected = f"method {name}: expected a function at {target}"
     try:
-        function = getattr(importlib.import_module(module), attribute)
+        function = attrgetter(attribute)(importlib.import_module(module))
     except Exception as error:  # the module is the user's own: it may raise anything
         raise InputError(f"{expected}, got {in_one_line(error)}") from error
     if not callable(function):

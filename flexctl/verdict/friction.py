@@ -28,7 +28,8 @@ from flexctl.verdict.damped_loop import DampedLoop, DamperRange, count_zeros, ho
 _SINGULAR = 1e-12  # smallest singular value of the balanced stiffness that holds the arm
 _CHORD = 0.6381726863 / np.sqrt(2 / np.e)  # max of (1 - exp(-x^2))/x, in steepest slopes
 _UNMOVED = 1e-9  # m that friction moves the tip, which integral action does not bring back
-_SETTLED = 1e-9  # of the fastest rate of a law: poles of integrals
+_SLOW = 1e-9  # rate [1/s] of poles of integrals
+_ROUND_OFF = 100.0  # the same, times the size of round-off in eigenvalues of a law
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -355,7 +356,8 @@ def _integrates(loop: ClosedLoop, J: Array) -> bool:
     if loop.controller.n_integral or not len(F):
         return bool(loop.controller.n_integral)
     values = np.abs(np.linalg.eigvals(F))
-    return bool(values.min() <= _SETTLED * max(values.max(), 1.0))
+    round_off = _ROUND_OFF * len(F) * np.finfo(float).eps * values.max()
+    return bool(values.min() <= max(_SLOW, round_off))
 
 
 def _sticking_offset(

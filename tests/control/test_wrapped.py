@@ -4,17 +4,20 @@ import casadi as ca
 import control
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from flexctl.control import design_controller
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.wrapped import wrap_controller
 from flexctl.errors import InputError
 from flexctl.model.design import Reference
+from flexctl.model.design_writing import design_text
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
 from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
+from flexctl.view.to_json import to_json
 
 REFERENCE = {"kind": "setpoint", "from": [0.0], "to": [0.5]}
 PD = ["joint1", "joint1_rate"]
@@ -227,15 +230,7 @@ def test_a_run_is_as_long_as_that_of_the_design_whose_reference_is_followed(one)
 
 
 def test_a_motion_in_memory_survives_what_is_done_to_designs(one):
-    t = ca.SX.sym("t")
-    function = ca.Function("reference", [t], [ca.sin(t), ca.cos(t), -ca.sin(t)])
-    motion = ReferenceMotion(
-        function=function,
-        duration=0.4,
-        start=np.zeros(1),
-        final=np.array([np.sin(0.4)]),
-        rests=False,
-    )
+    motion = _motion()
     controller = wrap_controller([[1.0]], one, motion, measures=["joint1"], duration=0.6)
     design = controller.design
 
@@ -419,3 +414,44 @@ def test_a_joint_pd_is_the_same_law_symbol_by_symbol(one, single_arm):
 
     assert float(torque(wrapped, q[:1], v[:1], [0.3], v_d=[0.1])[0][0]) == float(tau)
     assert wrapped.collocated
+
+
+def test_numbers_that_a_motion_in_memory_does_not_have_are_refused(one):
+    controller = wrap_controller([[1.0]], one, _motion(), measures=["joint1"])
+    table = controller.design.table()
+    for key, value in (("to", [0.3]), ("from", [0.1]), ("duration", 2.0)):
+        changed = {**table, "reference": {**table["reference"], key: value}}
+        with pytest.raises(ValidationError, match=rf"{key}: expected that of the motion"):
+            type(controller.design).model_validate(changed)
+
+
+@pytest.mark.parametrize("row", [False, True])
+def test_a_function_may_give_rows(two, row):
+    sizes = (1, 2, 2, 2, 2, 2)
+    t, z, q_d, v_d, a_d, y = (ca.SX.sym(k, n) for k, n in zip("tzqvay", sizes, strict=True))
+    results = [q_d - y + z, y - q_d]
+    law = ca.Function("law", [t, z, q_d, v_d, a_d, y], [x.T if row else x for x in results])
+    reference = {"kind": "setpoint", "from": [0.0, 0.0], "to": [0.1, 0.2]}
+    controller = wrap_controller(law, two, reference, measures=["joint1", "joint2"])
+    tau, rate = torque(controller, [0.3, 0.1], [0.0, 0.0], q_d=[0.5, 0.2], z=[1.0, 2.0])
+
+    np.testing.assert_allclose(tau, [1.2, 2.1])
+    np.testing.assert_allclose(rate, [-0.2, -0.1])
+
+
+def test_a_law_in_memory_is_in_no_file(one, tmp_path):
+    controller = wrap_controller(function(), one, REFERENCE, measures=["joint1"])
+    assert "function" not in to_json(controller.design)["state_space"]
+    with pytest.raises(InputError, match="state_space: expected matrices, got a function"):
+        design_text(controller.design, tmp_path)
+
+
+def _motion():
+    t = ca.SX.sym("t")
+    return ReferenceMotion(
+        function=ca.Function("reference", [t], [ca.sin(t), ca.cos(t), -ca.sin(t)]),
+        duration=0.4,
+        start=np.zeros(1),
+        final=np.array([np.sin(0.4)]),
+        rests=False,
+    )

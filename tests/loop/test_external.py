@@ -255,6 +255,25 @@ def test_a_gauge_reads_the_curvature_of_the_true_line():
     assert float(tau) == pytest.approx(-0.02, rel=1e-9)  # error: nothing desired minus w''
 
 
+def test_other_gauges_are_read_where_they_stand():
+    arm = single_link()
+    truth = assemble_plant(arm, BasisChoice(kind="elements", order=4), interpreted=True)
+    plant = assemble_plant(arm, BasisChoice(order=1), interpreted=True)
+    reference = {"kind": "setpoint", "from": [0.0], "to": [0.1]}
+
+    def closed(place):
+        measures = ["joint1", "joint1_rate", "link1_y_gauge1"]
+        gains = [[20.0, 6.0, 1.0]]
+        law = wrap_controller(gains, plant, reference, measures=measures, strain_gauges=[place])
+        return close_around(law, truth)
+
+    moved = closed(0.1).at({"loop.strain_gauges": [0.8]})
+    joints = np.array([0.1])
+    linear = [linearise_loop(loop, joints, 0.0).feedback for loop in (moved, closed(0.8))]
+
+    np.testing.assert_allclose(*linear, rtol=1e-12)
+
+
 def test_a_law_that_depends_on_time_runs_and_is_not_linearised():
     arm = rigid_link()
     symbols = [ca.SX.sym(name, k) for name, k in zip("tzqvay", (1, 0, 1, 1, 1, 1), strict=True)]

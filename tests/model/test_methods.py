@@ -214,3 +214,73 @@ def test_the_error_of_a_method_is_chained(package, write, tmp_path):
         design_controller("single-link-hub", load_design(write(DESIGN)), interpreted=True)
 
     assert isinstance(caught.value.__cause__, OSError)
+
+
+EXTERNAL = """
+import casadi as ca
+from flexctl.control import ExternalLaw, LawParts
+
+
+def law(plant, design, _reference):
+    s, z, q_d, v_d, a_d, y, r = (ca.SX.sym(k, n) for k, n in zip("szqvayr", (1, 0, 1, 1, 1, 1, 1)))
+    tau = FORMULA
+    law = ca.Function("law", [s, z, q_d, v_d, a_d, y, r], [tau, ca.SX(0, 1)])
+    return LawParts(law=law, n_state=0, external=ExternalLaw(measures=("tip_y",)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("formula", "timed", "nonlinear"),
+    [
+        ("q_d - y - r", False, False),
+        ("ca.sin(q_d) - y - r + ca.sin(s)", True, False),
+        ("q_d - y - r * y", False, True),
+    ],
+)
+def test_it_is_seen_what_an_external_law_depends_on(
+    package, write, tmp_path, formula, timed, nonlinear
+):
+    package("spring = spring_method:law")
+    code = EXTERNAL.replace("FORMULA", formula)
+    (tmp_path / "site" / "spring_method.py").write_text(code)
+    made = design_controller("single-link-hub", load_design(write(DESIGN)), interpreted=True)
+
+    assert (made.external.timed, made.external.nonlinear) == (timed, nonlinear)
+
+
+INSTRUMENTS = """
+[[instruments]]
+kind = "encoder"
+[[instruments]]
+kind = "tachometer"
+[loop]
+sample_time = 0.001
+"""
+IDEAL = '[loop]\nmeasures = ["encoder", "tachometer"]\n'
+
+
+@pytest.mark.parametrize(("table", "key"), [(INSTRUMENTS, "instruments"), (IDEAL, "loop.measures")])
+def test_a_law_that_names_its_measurements_has_no_other_instruments(refusal, table, key):
+    line = refusal(EXTERNAL.replace("FORMULA", "q_d - y - r"), DESIGN + table)
+
+    assert f"{key}: expected none, as method spring names the signals that it measures" in line
+
+
+@pytest.mark.parametrize("value", ["'text'", "[3]"])
+def test_assumptions_are_texts(refusal, value):
+    assert "assumptions: expected texts" in refusal(
+        OWN.replace("n_state=0", f"n_state=0, assumptions={value}")
+    )
+
+
+def test_the_weight_of_a_second_loop_that_is_not_there_is_refused(refusal):
+    code = OWN.replace("k * (", "signals.s * k * (")
+    assert "law: expected no dependence on s" in refusal(code)
+
+
+def test_an_entry_point_may_name_an_attribute_of_a_class(package, tmp_path):
+    package("spring = spring_method:Kept.law [extra]")
+    own = OWN + "\n\nclass Kept:\n    law = staticmethod(law)\n"
+    (tmp_path / "site" / "spring_method.py").write_text(own)
+
+    assert callable(load_method("spring"))

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import control
 import numpy as np
 import pytest
 import scipy.integrate
@@ -9,9 +10,11 @@ import scipy.linalg
 import scipy.optimize
 import scipy.signal
 
+from flexctl.control import wrap_controller
 from flexctl.errors import ComputationError
+from flexctl.loop import close_loop
 from flexctl.loop.linear import linear_poses
-from flexctl.model import Friction
+from flexctl.model import BasisChoice, Friction
 from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict import damped_loop
@@ -661,3 +664,16 @@ def test_friction_behind_a_slow_instrument_is_held_by_the_mean_torque(make):
     assert len(linear.samples) == every
     moved = np.linalg.norm(plant.outputs[1:4] @ X[: 2 * n])
     assert verdict.sticking_offset == pytest.approx(moved, rel=1e-3)
+
+
+@pytest.mark.usefixtures("no_compiler")
+@pytest.mark.parametrize(("slow", "integrates"), [(0.0, True), (-1.0, False)])
+def test_a_law_with_a_fast_pole_integrates_only_if_another_one_is_zero(make, slow, integrates):
+    arm = make["arm"]([{"joint": "prismatic", "hub": {"mass": MASS}, "friction": RUBS}])
+    A, B = np.diag([-2e9, slow, -3.0]), np.ones((3, 2))
+    law = control.ss(A, B, [[1.0, 0.1, 1.0]], [[40.0, 9.0]])
+    reference = {"kind": "cycloid", "from": [0.0], "to": [0.5], "duration": 0.5}
+    controller = wrap_controller(law, arm, reference, measures=["joint1", "joint1_rate"])
+    loop = close_loop(controller, arm, BasisChoice(order=1))
+
+    assert judge_friction(loop, linear_poses(loop).final).integral is integrates

@@ -22,11 +22,13 @@ N_SAMPLES = 11  # of a run, unless times are given
 def file_json(record: Arm | Design) -> dict[str, Any]:
     """Write what the file of an arm or a design says, after its name; defaults are left out.
 
-    A reference motion in memory is a function and is left out, too.
+    A reference motion and a law in memory are functions and are left out, too.
     """
     table = {"name": record.name, **record.table()}
-    if isinstance(record, Design) and record.reference.motion is not None:
-        table["reference"] = {k: v for k, v in table["reference"].items() if k != "motion"}
+    if isinstance(record, Design):
+        for key, name in (("reference", "motion"), ("state_space", "function")):
+            if name in table.get(key, {}):
+                table[key] = {k: v for k, v in table[key].items() if k != name}
     return plain(table)
 
 
