@@ -244,7 +244,7 @@ def _rank_keys(found: Sweep) -> list[Array]:
     """Keys (n,) of a ranking as by `Evaluation.rank_key`, the first deciding first."""
     settling = found.worst("residual.settling_time")
     return [
-        ~np.isfinite(settling),
+        np.where(np.isnan(settling), 2, np.isinf(settling)),  # without a rest, or never settles
         found.worst("effort.saturated_seconds") > 0,
         *(
             found.worst(key)

@@ -130,8 +130,8 @@ def compare(
     -------
     Comparison
         Ranked by residual tip error, then tracking error, then energy; designs that reach torque
-        limits come after those that do not, and those that never settle into their band after all
-        that do.
+        limits come after those that do not, those that never settle into their band after all that
+        do, and those without a final rest after these.
 
     Raises
     ------

@@ -147,19 +147,20 @@ class Evaluation(Summary):
         return self.effort is not None and bool((self.effort.saturated_seconds > 0).any())
 
     @property
-    def rank_key(self) -> tuple[bool, bool, float, float, float]:
+    def rank_key(self) -> tuple[int, bool, float, float, float]:
         """Sort key of the ranking: residual, then tracking, then effort.
 
-        Designs that settle come first, and in each group those whose torques stay within their
-        limits: no linear result covers the time at a limit. The largest residual is the error at
-        the end of the motion, which a second loop that starts then cannot change: ranked by it
-        alone, a design with lasting vibration could win. Without a final rest there is no residual,
-        and tracking decides.
+        Designs that settle come first, those without a final rest last, and in each group those
+        whose torques stay within their limits are ahead: no linear result covers the time at a
+        limit. The largest residual is the error at the end of the motion, which a second loop that
+        starts then cannot change: ranked by it alone, a design with lasting vibration could win.
+        Without a final rest there is no residual, and tracking decides.
         """
         if self.tracking is None or self.effort is None:
             raise ComputationError(f"{self.name} failed and cannot be ranked: {self.failed}")
+        settled = self.residual is not None and self.residual.settling_time is not None
         return (
-            self.residual is None or self.residual.settling_time is None,
+            0 if settled else 2 if self.residual is None else 1,
             self.saturates,
             self.residual.tip_error_max if self.residual else np.inf,
             self.tracking.tip_error_rms,
@@ -237,7 +238,9 @@ def _evaluate(
                 loop, poses, [close_around(loop.controller, plant) for plant in others]
             ),
         )
-        stability = ladder or (judge_stability(loop, poses, ()) if others else None)
+        stability = ladder
+        if ladder is None and others:
+            stability = assessment.get("stability", lambda: judge_stability(loop, poses, ()))
     try:
         trajectory = run(loop)
     except RunError as error:
@@ -245,11 +248,7 @@ def _evaluate(
             assessment.missing.update(dict.fromkeys(("tracking", "residual", "effort"), str(error)))
             ended = _linear(assessment, poses, stability)
         else:
-            ended = {
-                "failed": _explain(
-                    error, stability, quantised=_is_quantised(loop.controller.design)
-                )
-            }
+            ended = {"failed": _explain(error, stability, _not_linear(loop))}
         return assessment.evaluation(rest=equilibrium, stability=stability, **ended)
     except ComputationError as error:
         return assessment.evaluation(rest=equilibrium, stability=stability, failed=str(error))
@@ -331,6 +330,7 @@ def no_controller(design: Design, basis: BasisChoice, truth: BasisChoice, why: s
         cost={},
         assumptions=(),
         failed=why,
+        settle_within=design.loop.settle_within,
     )
 
 
@@ -459,10 +459,10 @@ def why_it_failed(error: Exception) -> str:
     return f"the computation failed: {why} ({words})"
 
 
-def _explain(error: RunError, stability: Stability | None, *, quantised: bool) -> str:
+def _explain(error: RunError, stability: Stability | None, left_out: Sequence[str]) -> str:
     """Explain when and why a run ended, and whether the frozen loop is stable.
 
-    `quantised`: readings or torques are, which linear models leave out.
+    `left_out` names what of the loop linear models leave out.
     """
     words = f"the run ends at t = {error.time:.3g} s: {error.why}"
     if stability is None or np.isnan(stability.path_abscissa).any():
@@ -477,10 +477,10 @@ def _explain(error: RunError, stability: Stability | None, *, quantised: bool) -
         )
     if rate <= 0:
         still = "the loop is stable" if rate < 0 else "no disturbance grows"
-        other = " or the quantisation of readings or torques" if quantised else ""
+        other = f" or what eigenvalues leave out ({', '.join(left_out)})" if left_out else ""
         return (
-            f"{words}; held still at every judged pose of the motion {still}, so that the motion "
-            f"itself{other} is the cause"
+            f"{words}; held still at every judged pose of the motion {still}, so that the cause is "
+            f"the motion itself{other}"
         )
     return (
         f"{words}; held still at a pose of the motion (t = {at:.3g} s) it is unstable, a "
@@ -488,9 +488,17 @@ def _explain(error: RunError, stability: Stability | None, *, quantised: bool) -
     )
 
 
-def _is_quantised(design: Design) -> bool:
-    steps = [one.resolution for one in design.instruments]
-    return bool(design.loop.torque_resolution or any(steps))
+def _not_linear(loop: ClosedLoop) -> list[str]:
+    """Name what of a loop acts in its run and not in its linear models."""
+    design, truth, fitted = loop.controller.design, loop.truth, loop.controller.fitted
+    steps = [design.loop.torque_resolution, *(one.resolution for one in design.instruments)]
+    named = {
+        "limits of the actuators": np.isfinite(loop.holding_limit).any(),
+        "dry friction": truth.friction and truth.arm.dry_joints,
+        "noise of readings": fitted and fitted.noisy,
+        "quantisation of readings or torques": any(steps),
+    }
+    return [name for name, acts in named.items() if acts]
 
 
 def _facts(loop: ClosedLoop) -> dict[str, Any]:

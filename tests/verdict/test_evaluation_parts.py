@@ -81,7 +81,7 @@ def frozen(*rates, final=-1.0):
 )
 def test_why_a_run_ended_is_said_beside_its_frozen_loops(stability, said, unsaid):
     error = RunError("ends", time=0.4567, why="link2 bends too far")
-    words = module._explain(error, stability, quantised=False)
+    words = module._explain(error, stability, [])
 
     assert "0.457 s" in words
     assert "link2 bends too far" in words
@@ -90,12 +90,35 @@ def test_why_a_run_ended_is_said_beside_its_frozen_loops(stability, said, unsaid
 
 
 @pytest.mark.parametrize(
-    ("quantised", "cause"),
-    [(False, "the motion itself is the cause"), (True, "itself or the quantisation of readings")],
+    ("has", "left_out"),
+    [
+        ({}, []),
+        ({"limits": [np.inf, 3.0]}, ["limits of the actuators"]),
+        ({"dry": (1,)}, ["dry friction"]),
+        ({"dry": (1,), "friction": None}, []),  # a truth plant without it
+        ({"noisy": (0, 2)}, ["noise of readings"]),
+        ({"resolution": 1e-3}, ["quantisation of readings or torques"]),
+        ({"torque_resolution": 0.1}, ["quantisation of readings or torques"]),
+        ({"limits": [3.0], "dry": (0,)}, ["limits of the actuators", "dry friction"]),
+    ],
 )
-def test_quantisation_may_be_why_a_run_of_a_stable_loop_ended(quantised, cause):
+def test_what_eigenvalues_leave_out_may_be_why_a_run_of_a_stable_loop_ended(has, left_out):
+    design = SimpleNamespace(
+        loop=SimpleNamespace(torque_resolution=has.get("torque_resolution", 0.0)),
+        instruments=[SimpleNamespace(resolution=has.get("resolution", 0.0))],
+    )
+    fitted = SimpleNamespace(noisy=has.get("noisy", ()))
+    arm = SimpleNamespace(dry_joints=has.get("dry", ()))
+    loop = SimpleNamespace(
+        controller=SimpleNamespace(design=design, fitted=fitted),
+        truth=SimpleNamespace(arm=arm, friction=has.get("friction", "a function")),
+        holding_limit=np.array(has.get("limits", [np.inf])),
+    )
     error = RunError("ends", time=0.4567, why="link2 bends too far")
-    assert cause in module._explain(error, frozen(-3.0, -1.25), quantised=quantised)
+    words = module._explain(error, frozen(-3.0, -1.25), module._not_linear(loop))
+
+    other = f" or what eigenvalues leave out ({', '.join(left_out)})" if left_out else ""
+    assert words.endswith(f"so that the cause is the motion itself{other}")
 
 
 @pytest.mark.parametrize(
@@ -239,7 +262,7 @@ def judged(monkeypatch):
             loop=SimpleNamespace(torque_resolution=0.0),
         )
         arm = SimpleNamespace(links=())
-        truth = SimpleNamespace(arm=arm, joints=("joint1", "joint2"), m=2)
+        truth = SimpleNamespace(arm=arm, joints=("joint1", "joint2"), m=2, friction=None)
         controller = SimpleNamespace(
             design=design,
             external=None,
@@ -249,7 +272,8 @@ def judged(monkeypatch):
             fitted=None,
             final_second_loop_weight=0.0,
         )
-        loop = SimpleNamespace(controller=controller, truth=truth)
+        limits = np.array([np.inf])
+        loop = SimpleNamespace(controller=controller, truth=truth, holding_limit=limits)
         return module.evaluate(loop, others=others)
 
     return run
@@ -321,6 +345,13 @@ def test_another_truth_that_cannot_be_judged_leaves_the_own_one(judged):
     assert known(found) == set(PARTS)
 
 
+def test_where_the_own_truth_cannot_be_judged_either_there_is_no_stability(judged):
+    found = judged(judge_stability=ComputationError("no root"), others=("finer",))
+    assert found.not_computed == {"spillover": "no root", "stability": "no root"}
+    assert found.stability is None
+    assert set(PARTS) - known(found) == OF_STABLE
+
+
 @pytest.mark.parametrize(
     ("error", "why"),
     [
@@ -354,9 +385,11 @@ def test_a_law_of_the_state_has_no_margins_at_sensors_and_says_why(judged):
     assert judged().no_sensors is None
 
 
-@pytest.mark.parametrize("stable", ["marginal", False])
-def test_only_a_stable_loop_has_margins(judged, stable):
-    assert set(PARTS) - known(judged(stable=stable)) == OF_STABLE
+@pytest.mark.parametrize(
+    ("stable", "lost"), [("marginal", OF_STABLE), (False, OF_STABLE - {"friction"})]
+)
+def test_only_a_stable_loop_has_margins(judged, stable, lost):
+    assert set(PARTS) - known(judged(stable=stable)) == lost
 
 
 def test_what_cannot_be_held_fails_before_it_is_run(judged):

@@ -14,6 +14,7 @@ from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict.comparison import compare
+from flexctl.verdict.evaluation import no_controller
 from flexctl.verdict.sampling_rate import smallest_sampling_rate
 from flexctl.view.explain import explain
 
@@ -57,6 +58,13 @@ def test_a_stiffest_design_that_cannot_be_made_still_leaves_a_verdict(hub):
 
     assert "Gi" in result.evaluations[0].failed
     assert result.evaluations[1].name == "joint-pd"
+
+
+def test_a_design_without_a_controller_keeps_its_settling_band():
+    design = variant("hub-pd", loop={"settle_within": 3e-3})
+    basis = BasisChoice(order=1)
+
+    assert no_controller(design, basis, basis, "it has none").settle_within == 3e-3
 
 
 def test_a_csv_reference_that_outlasts_the_run_leaves_no_rest_to_judge(hub, tmp_path):

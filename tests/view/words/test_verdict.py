@@ -226,6 +226,13 @@ def test_without_a_rest_tracking_decides_after_all_that_have_one():
     assert resting.rank_key < moving.rank_key < slower.rank_key
 
 
+def test_one_that_rests_unsettled_and_at_its_limits_is_before_one_without_a_rest():
+    resting = key_of(settling_time=None, saturated=0.1)
+    moving = replace(key_of(), residual=None)
+
+    assert resting.rank_key < moving.rank_key
+
+
 @pytest.mark.parametrize("missing", ["tracking", "effort"])
 def test_what_did_not_run_has_no_key(missing):
     with pytest.raises(ComputationError, match="the arm falls"):
