@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import casadi as ca
+import numpy as np
 
 from flexctl.control.decoupling import decoupling_torque
 from flexctl.control.laws import LawParts, Recipe, Signals
@@ -11,9 +14,11 @@ from flexctl.model import PRESCRIBED, Arm, Design, Link
 from flexctl.plant import Plant
 
 _RATE = 100.0  # 1/s of the stabilisation
+_STOPS = 0.05  # of the largest rate of a joint: a record that ends slower has come to rest
+_SAMPLES = 501  # of a motion, among which its largest rates are
 
 
-def prescribed_law(plant: Plant, _design: Design, _reference: ReferenceMotion) -> LawParts:
+def prescribed_law(plant: Plant, design: Design, reference: ReferenceMotion) -> LawParts:
     """Make the torques with which the driven coordinates r follow the reference q_d exactly.
 
     The links, and joints behind springs, move freely: with f the coordinates that are not driven,
@@ -39,8 +44,24 @@ def prescribed_law(plant: Plant, _design: Design, _reference: ReferenceMotion) -
             f"{what} follow the reference exactly: torques are those needed, without limits, and "
             f"linear results are those of the arm with them held (errors of the constraint decay "
             f"at {_RATE:g} 1/s)",
+            *_stops_at_once(design, reference),
         ),
     )
+
+
+def _stops_at_once(design: Design, reference: ReferenceMotion) -> Iterator[str]:
+    """Say which joints a record that ends before the run leaves at speed: they stop there."""
+    end = reference.duration
+    if design.reference.file is None or (design.loop.duration or np.inf) <= end:
+        return
+    rates = np.abs(reference.sample(np.linspace(0.0, end, _SAMPLES))[1])
+    moving = np.flatnonzero(rates[:, -1] > _STOPS * rates.max(axis=1))
+    if len(moving):
+        where = ", ".join(f"joint{j + 1} at {rates[j, -1]:.3g} per s" for j in moving)
+        yield (
+            f"the record ends at speed ({where}), where the run stops the joints at once, with "
+            f"torques that no motion needed; loop.duration {end:.6g} ends the run there"
+        )
 
 
 def is_prescribed(design: Design) -> bool:

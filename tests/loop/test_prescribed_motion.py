@@ -181,6 +181,21 @@ def test_a_recorded_motion_that_begins_at_speed_is_followed(tmp_path):
     run = simulate(loop, times=t)
 
     np.testing.assert_allclose(run.q[:2], table.T[1:], atol=1e-9)
+    assert not any("ends at speed" in said for said in loop.assumptions)
+
+
+@pytest.mark.parametrize(("speed", "said"), [(0.2, ["joint2 at 0.2 per s"]), (0.0, [])])
+def test_a_recorded_motion_that_ends_at_speed_stops_at_once_as_is_said(tmp_path, speed, said):
+    t = np.linspace(0.0, 1.0, 60)
+    table = np.array([t, 0.3 * t**3 * (10 - 15 * t + 6 * t**2), speed * t]).T
+    header = "t,joint1,joint2"
+    np.savetxt(tmp_path / "m.csv", table, fmt="%.17g", delimiter=",", header=header, comments="")
+    design = motion([0.0, 0.0], [1.0, 1.0]).table() | {"name": "x", "path": tmp_path / "x.toml"}
+    design["reference"] = {"kind": "csv", "file": "m.csv"}
+    loop = replayed(two_link(EI=40.0), Design.model_validate(design), order=1)
+
+    found = [one for one in loop.assumptions if "ends at speed" in one]
+    assert all(f"({where})" in one for one, where in zip(found, said, strict=True))
 
 
 @pytest.mark.slow
