@@ -333,11 +333,24 @@ def _link_faults(link: Link) -> Faults:
                 yield f"{key}.{direction}", expected, Unquoted(direction)
     yield from _revolute_faults(link) if link.joint == "revolute" else _prismatic_faults(link)
     if link.friction:
+        yield from _side_faults(link, link.friction)
         yield from sticking_faults(link.friction, link.friction_ratio, link.holding_limit)
         yield from active_faults(link.friction, link.friction_ratio, link.limits.rate)
     if link.flexible and not link.mass_per_length:
         got = 0 if "mass_per_length" in link.model_fields_set else NOTHING
         yield "mass_per_length", "more than 0, as the link bends", got
+
+
+def _side_faults(link: Link, friction: Friction) -> Faults:
+    """Yield the side of a motor that a rigid joint does not have, where a gear changes units."""
+    geared = link.motor is not None and link.motor.gear not in (None, 1.0)
+    said = friction.side == "motor" and "side" in friction.model_fields_set
+    if geared and said and not link.flexible_joint:
+        expected = (
+            '"link" or no such key, as the joint is rigid: its friction is that behind motor.gear '
+            "(of the motor's forces times gear, viscous times gear^2)"
+        )
+        yield "friction.side", expected, friction.side
 
 
 def _line_faults(link: Link) -> Faults:

@@ -63,6 +63,18 @@ def test_impossible_friction_is_refused_in_one_line(changed, message):
     assert "\n" not in str(refused.value)
 
 
+def test_the_side_of_a_motor_before_the_gear_of_a_rigid_joint_is_refused():
+    table, motor = rubbing_arm().table(), {"torque_constant": 0.1, "gear": 100.0}
+    table["link"][0]["motor"] = motor
+    build_file(Arm, table, "arm", None)  # that is the default: units of the joint
+    table["link"][0]["friction"]["side"] = "motor"
+    message = (
+        r'friction\.side: expected "link" or no such key, as the joint is rigid: .* got "motor"'
+    )
+    with pytest.raises(InputError, match=message):
+        build_file(Arm, table, "arm", None)
+
+
 def test_friction_on_the_motors_side_is_compared_with_the_torque_before_the_gear():
     arm = rubbing_arm()
     gear = {"rotor_inertia": 1e-4, "gear": 20.0, "stiffness": 500.0}
