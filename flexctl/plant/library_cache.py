@@ -413,7 +413,12 @@ def compile_source(source: Path, compiler: str, flags: tuple[str, ...] = ()) -> 
 
     def run(*own: str) -> subprocess.CompletedProcess[str]:
         command = [compiler, level, *_FLAGS, *own, *flags, "-o", str(built), str(source), "-lm"]
-        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        try:
+            return subprocess.run(
+                command, capture_output=True, text=True, check=False, env=environment
+            )
+        except OSError as error:  # of the compiler itself
+            raise _CompilerError(f"the C compiler {compiler} cannot be run: {error}") from error
 
     done = run(*_own_flags())
     if done.returncode and _own_flags():  # not every compiler knows them

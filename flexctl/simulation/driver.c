@@ -332,10 +332,11 @@ static void check_range(state_t *s) {
       if (fabs(of_lane(s->slopes + j, l)) > p->steepest) fail(s, l, TOO_STEEP, j);
 }
 
-/* The next step: what the error allows, or an equal part of what is left, not above the fixed. */
-static double next_step(const state_t *s, double wanted, double left, double length) {
+/* The next step: what the error allows, with what would hardly be left after it; or an equal part
+   of what is left, not above the fixed. */
+static double next_step(const state_t *s, double wanted, double left, double hardly) {
   if (!s->method->order) return left / fmax(1, ceil(left / s->p->fixed_step - 1e-6));
-  return left - wanted < 1e-9 * length ? left : wanted;
+  return left - wanted < hardly ? left : wanted;
 }
 
 /* Integrate one smooth stretch from t to end; h is the step to try and is carried on. */
@@ -345,7 +346,7 @@ static void stretch(state_t *s, double t, double end, double *h_next, casadi_int
   const double length = end - t;
   int last_failed = 0;
   while (t < end && !all_failed(s)) {
-    const double h = next_step(s, *h_next, end - t, length);
+    const double h = next_step(s, *h_next, end - t, fmax(1e-9 * length, 1e-13 * fabs(end)));
     s->t = t;
     if (h < 1e-14 * fmax(fabs(t), 1e-3)) {
       fail_worst(s, STEP_TOO_SMALL);

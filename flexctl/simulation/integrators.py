@@ -82,6 +82,11 @@ class Tolerance:
     first_step: float = 1e-5
     max_steps: int = 500_000
 
+    def __post_init__(self) -> None:
+        for name in ("relative", "position", "rate", "first_step"):
+            checks.positive(name, getattr(self, name))
+        checks.whole("max_steps", self.max_steps, least=1)
+
     @staticmethod
     def of(relative: float) -> Tolerance:
         """Absolute tolerances in proportion to the relative one."""

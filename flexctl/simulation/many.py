@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from flexctl import checks
-from flexctl.checks import Array
+from flexctl.checks import Array, ComplexArray
 from flexctl.errors import FlexctlError, InputError
 from flexctl.loop import ClosedLoop, require_loop
 from flexctl.simulation.c_driver import lane_libraries, lanes_driver, run_lanes
@@ -25,11 +27,12 @@ from flexctl.simulation.simulation import (
     attempts,
     finish,
     pose,
-    required_steps,
+    showing_growth,
     simulate,
+    spectra_of,
     why_explicit,
 )
-from flexctl.simulation.step_size import count_stretches
+from flexctl.simulation.step_size import Moment, count_stretches, count_turns
 from flexctl.simulation.trajectory import Trajectory
 
 _METHOD = INTEGRATORS["explicit"]
@@ -126,20 +129,25 @@ def _simulate(
 
 @dataclass(frozen=True, kw_only=True)
 class _Posed:
-    """A problem, the steps that its fastest mode requires, and the limit of steps for them."""
+    """A problem, its spectra at rest, the steps that its fastest mode requires, and their limit."""
 
     given: InitialValueProblem
+    at: list[Moment]
+    spectra: list[ComplexArray]
     turned: int
     most: int | None  # None if another method is tried first
 
 
 def _pose(loop: ClosedLoop, times: Array | None, tolerance: Tolerance) -> _Posed:
     given = pose(loop, times, None, tolerance)
-    turned, stretches = required_steps(given), count_stretches(given.events)
+    at, spectra = spectra_of(given)
+    turned = count_turns(np.concatenate(spectra), given.events)
+    stretches = count_stretches(given.events)
     name, most = attempts(loop, turned, stretches, tolerance.max_steps)[0]
     # events of joints are those of one arm; what takes too many steps is refused by `simulate`
     alone = name != "explicit" or loop.truth.arm.sticking_joints or stretches > tolerance.max_steps
-    return _Posed(given=given, turned=turned, most=None if alone else most)
+    most = None if alone else most
+    return _Posed(given=given, at=at, spectra=spectra, turned=turned, most=most)
 
 
 def _groups(posed: Mapping[int, _Posed]) -> list[tuple[int, ...]]:
@@ -171,7 +179,8 @@ def _run_group(
     ]
     found = dict[int, Trajectory | FlexctlError]()
     runs = run_lanes(problems, driver, paths, _METHOD)
-    for (k, one), run in zip(group.items(), runs, strict=True):
+    for (k, one), made in zip(group.items(), runs, strict=True):
+        run = showing_growth(one.given, made, "explicit", one.at, one.spectra)
         try:
             found[k] = finish(one.given, _explained(one, run), AUTO, begun)
         except FlexctlError as error:

@@ -94,7 +94,7 @@ def content(loop: ClosedLoop, name: str) -> str:
         return f"jacobian {loop.law_key} {loop.truth.content if driven else source_digest()}"
     if name == "law":
         return f"{loop.law_key} {source_digest()}"
-    return loop.reference_key if name == "reference" else loop.truth.content
+    return f"{loop.reference_key} {source_digest()}" if name == "reference" else loop.truth.content
 
 
 def numbers_of(loop: ClosedLoop, name: str) -> Array:

@@ -38,6 +38,7 @@ from flexctl.simulation.right_hand_side import Stretch, evaluate_columns, n_bris
 from flexctl.simulation.scipy_sundials import run_multistep, run_scipy
 from flexctl.simulation.step_size import (
     EASY_STEPS,
+    GROWTH,
     Moment,
     count_stretches,
     count_turns,
@@ -52,6 +53,7 @@ from flexctl.simulation.stick_slip import run_with_events
 from flexctl.simulation.trajectory import Trajectory, energy_account, record_run
 
 DEFAULT_SAMPLES = 1001
+_STRICT = Tolerance.of(1e-10)  # steps that show what grows
 _OFTEN, _SOME = 3, 20_000  # of those for stability, and plus: steps of a first trial
 _SAME_TIME = 1e-12  # of a run: times closer than that differ by round-off
 _HARDLY = 1000.0  # allowed errors of a rate: the energy of slower arms is not checked
@@ -123,8 +125,8 @@ def simulate(
     checks.kind("tolerance", tolerance, Tolerance)
     given = pose(loop, times, duration, tolerance, start=start, step=step)
     run = _integrate(given, integrator, step)
-    if integrator == "esdirk":
-        run = _showing_growth(given, run, *_spectra(given))
+    if integrator in GROWTH:
+        run = showing_growth(given, run, integrator, *spectra_of(given))
     return finish(given, run, integrator, begun)
 
 
@@ -284,7 +286,7 @@ def _integrate_well(given: InitialValueProblem) -> Run | RunFailure:
     If one of them fails for numerical reasons, not because of the model, the other is tried.
     """
     loop, events, tolerance = given.loop, given.events, given.tolerance
-    at, spectra = _spectra(given)
+    at, spectra = spectra_of(given)
     turned, stretches = count_turns(np.concatenate(spectra), events), count_stretches(events)
     why = why_explicit(turned, stretches)
     failed: dict[str, str] = {}
@@ -295,7 +297,11 @@ def _integrate_well(given: InitialValueProblem) -> Run | RunFailure:
             continue  # more steps do not help
         tried = replace(given, tolerance=replace(tolerance, max_steps=most))
         run = _integrate(tried, name, None)
-        run = runs[name] = _showing_growth(given, run, at, spectra) if name == "esdirk" else run
+        run = showing_growth(given, run, name, at, spectra)
+        if name == "explicit" and isinstance(run, RunFailure) and run.damped:  # with shorter steps
+            tried = replace(given, tolerance=replace(_STRICT, max_steps=most))
+            run = showing_growth(given, _integrate(tried, name, None), name, at, spectra)
+        runs[name] = run
         if isinstance(run, RunFailure) and not run.numerical:
             return run
         ended = _why_not(loop, run, most)
@@ -306,38 +312,35 @@ def _integrate_well(given: InitialValueProblem) -> Run | RunFailure:
     return _furthest(list(runs.values()), " and ".join(runs))
 
 
-def required_steps(given: InitialValueProblem) -> int:
-    """Count the steps that the explicit method needs for the fastest mode of a run."""
-    return count_turns(np.concatenate(_spectra(given)[1]), given.events)
-
-
-def _spectra(given: InitialValueProblem) -> tuple[list[Moment], list[ComplexArray]]:
+def spectra_of(given: InitialValueProblem) -> tuple[list[Moment], list[ComplexArray]]:
     """Return moments of a run, and eigenvalues [rad/s] of its loop as if it rested there."""
     at = moments(given.loop, given.start[:2], given.events)
     return at, poles_at_rest(given.loop, at)
 
 
-def _showing_growth(
+def showing_growth(
     given: InitialValueProblem,
     run: Run | RunFailure,
+    method: str,
     at: Sequence[Moment],
     spectra: Sequence[ComplexArray],
 ) -> Run | RunFailure:
-    """Return a run of esdirk, or a failure where its steps hide a mode that grows.
+    """Return a run of a method, or a failure where its steps hide a mode that grows.
 
     Not of arms with dry friction: what holds at rest says nothing of joints that slide.
     """
-    if isinstance(run, RunFailure) or given.loop.truth.arm.dry_joints:
+    dry = given.loop.truth.arm.dry_joints
+    if isinstance(run, RunFailure) or method not in GROWTH or dry:
         return run
     end = given.events[-1].time
     step = (end - given.events[0].time) / max(run.steps, 1)
-    if not (found := damped_growth(at, spectra, end, step)):
+    if not (found := damped_growth(method, at, spectra, end, step)):
         return run
     time, rate = found
     return RunFailure(
         time=end,
         why=f"it cannot be trusted: held still at t = {time:.4g} s, the loop has a mode that grows "
-        f"at {rate:.3g} 1/s, and the steps of esdirk, {step:.2g} s on average, damp that mode",
+        f"at {rate:.3g} 1/s, and the steps of {method}, {step:.2g} s on average, damp that mode",
         numerical=True,
         damped=True,
     )

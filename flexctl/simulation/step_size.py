@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from math import comb, factorial
 
 import numpy as np
@@ -121,8 +122,9 @@ def _poles(
         K, L, E, F = (_stacked(np.array(part), count) for part in law(*arguments, numbers))
         closed = np.concatenate([np.dstack([A + B @ K, B @ L]), np.dstack([E, F])], axis=1)
     else:
-        K = evaluate_columns(loop, "law_jacobian", *arguments)[:2]
-        closed = A + B @ np.dstack([_stacked(part, count) for part in K])
+        forces = evaluate_columns(loop, "law_jacobian", *arguments)[:2]
+        of_command = loop.truth.torque_per_command[:, None]  # forces, that is, not commands
+        closed = A + B @ np.dstack([_stacked(part, count) / of_command for part in forces])
     # not finite as of sqrt(|e|) at e = 0; a run needs no derivatives
     kept = (own if np.isfinite(own).all() else A[k] for k, own in enumerate(closed))
     return [np.linalg.eigvals(own).astype(complex) for own in kept]
@@ -186,16 +188,18 @@ def esdirk_budget(turned: int, stretches: int) -> int:
 
 
 def damped_growth(
-    at: Sequence[Moment], spectra: Sequence[ComplexArray], end: float, step: float
+    method: str, at: Sequence[Moment], spectra: Sequence[ComplexArray], end: float, step: float
 ) -> tuple[float, float] | None:
-    """Return where [s] a mode grows fastest [1/s] that steps [s] of esdirk hide.
+    """Return where [s] a mode grows fastest [1/s] that steps [s] of a method hide.
 
     A run must show it where it grows from rounding errors to the size of the motion: by the
     integral of its rate, at rest at the moments of a run until its end [s]. An L-stable method
-    damps whatever is fast for its steps, though it grows. None where a run hides nothing.
+    (esdirk) damps whatever is fast for its steps, though it grows; so does an explicit one whose
+    steps are as long as its stability allows. None where a run hides nothing.
     """
+    shown = GROWTH[method]
     growing = [own[own.real > 0] for own in spectra]
-    hidden = [own[esdirk_growth(own * step) < _SHOWN * own.real * step] for own in growing]
+    hidden = [own[shown(own * step) < _SHOWN * own.real * step] for own in growing]
     rates = np.array([own.real.max(initial=0.0) for own in hidden])
     times = np.array([moment.t for moment in at])
     last = rates[-1] * max(end - times[-1], 0.0)
@@ -214,6 +218,28 @@ def esdirk_growth(z: ComplexArray) -> Array:
     stages = [comb(5, k) * (-0.25) ** k for k in range(5)]
     P = [sum(stages[k] / factorial(j - k) for k in range(j + 1)) for j in range(5)]
     return np.log(np.abs(np.polynomial.polynomial.polyval(z, P) / (1 - z / 4) ** 5))
+
+
+def explicit_growth(z: ComplexArray) -> Array:
+    """Return ln |R(z)| of the twelve stages of DOP853, z = h lambda: R = 1 + z b'(1 - z A)^-1 e."""
+    return np.log(np.abs(np.polynomial.polynomial.polyval(z, _explicit_powers())))
+
+
+@cache
+def _explicit_powers() -> list[float]:
+    """Return b' A^(k-1) e, the coefficients of z^k: 1/k! up to the order 8, none above the 12th."""
+    from scipy.integrate import DOP853
+
+    A, b = np.asarray(DOP853.A), np.asarray(DOP853.B)
+    powers, term = [1.0], np.ones(len(b))
+    for _ in b:
+        powers.append(float(b @ term))
+        term = A @ term
+    return powers
+
+
+# ln |R(z)| of the methods whose steps are longer than what they damp
+GROWTH = {"esdirk": esdirk_growth, "explicit": explicit_growth}
 
 
 def amplification(z: ComplexArray) -> Array:

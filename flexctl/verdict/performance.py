@@ -13,8 +13,15 @@ from flexctl.loop import APPLY, ClosedLoop, schedule
 from flexctl.model import Arm
 from flexctl.plant import Plant
 from flexctl.simulation import DEFAULT_SAMPLES, Trajectory
-from flexctl.verdict.between_samples import joint_errors, phases, rest_errors, tip_errors
+from flexctl.verdict.between_samples import (
+    ErrorNorm,
+    joint_errors,
+    phases,
+    rest_errors,
+    tip_errors,
+)
 
+_ROUND_OFF = 1e-12  # of a position limit: what is no excess
 _LONG = 4.0  # usual lengths: a longer run has more samples
 _MOST = 100_000  # even samples, at most
 _BESIDE = 1e-9  # of the duration: samples as near as that are one, or just beside a jump
@@ -78,15 +85,23 @@ class PositionExcess:
 def judge_positions(run: Trajectory, arm: Arm) -> PositionExcess:
     """Judge whether a run stays within `limits.position` of its joints, where no stop is modelled.
 
-    The motion that is desired does: a design whose reference does not is refused.
+    The motion that is desired does: a design whose reference does not is refused. Peaks between the
+    samples count.
     """
-    ends = [link.limits.position or (-np.inf, np.inf) for link in arm.links]
-    low, high = np.array(ends).T[:, :, None]
-    q = run.q[: len(ends)]
+    excess = [_beyond(run, j, link.limits.position) for j, link in enumerate(arm.links)]
     return PositionExcess(
-        excess=np.maximum(np.maximum(low - q, q - high), 0.0).max(axis=1),
+        excess=np.array(excess),
         sliding=tuple(j for j, link in enumerate(arm.links) if link.joint == "prismatic"),
     )
+
+
+def _beyond(run: Trajectory, j: int, ends: tuple[float, float] | None) -> float:
+    """How far joint j gets beyond its ends [rad or m], 0 within them but for round-off."""
+    if ends is None:
+        return 0.0
+    middle, half = (ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 2
+    excess = ErrorNorm(run.t, run.q[[j]] - middle, run.v[[j]]).largest - half
+    return excess if excess > _ROUND_OFF * max(map(abs, ends)) else 0.0
 
 
 def find_no_rest(controller: Controller) -> str | None:
@@ -168,7 +183,9 @@ def judge_effort(run: Trajectory, held_on: Plant | None = None) -> Effort:
     """Judge the torques of a whole run.
 
     Those of a sampled law are held on the truth plant `held_on`: between two times of the run they
-    are those recorded at the later one, where they jump.
+    are those recorded at the later one, where they jump. Their work is that of Simpson's rule, with
+    the rate in the middle of the cubic through both coordinates and rates: exact for a torque that
+    is constant, where the joint does not turn back.
     """
     rates = run.v[list(run.drives)]
     power = np.abs(run.torque * rates).sum(axis=0)
@@ -178,8 +195,12 @@ def judge_effort(run: Trajectory, held_on: Plant | None = None) -> Effort:
     else:
         spans = np.diff(run.t)
         rms = np.sqrt(run.tau[:, 1:] ** 2 @ spans / spans.sum())
-        begun = held_on.torque(run.v[:, :-1], run.tau[:, 1:]) * rates[:, :-1]
-        energy = (np.abs(begun).sum(axis=0) + power[1:]) @ spans / 2
+        middle = 1.5 * np.diff(run.q, axis=1) / spans - (run.v[:, :-1] + run.v[:, 1:]) / 4
+        begun, halfway = (
+            held_on.torque(v, run.tau[:, 1:]) * v[list(run.drives)] for v in (run.v[:, :-1], middle)
+        )
+        work = np.abs(begun) + 4 * np.abs(halfway) + np.abs(run.torque * rates)[:, 1:]
+        energy = work.sum(axis=0) @ spans / 6
     return Effort(
         peak=np.abs(run.tau).max(axis=1),
         rms=rms,

@@ -584,3 +584,12 @@ def test_a_run_may_be_shorter_than_its_design(easy_loop, duration):
 def test_no_time_lies_beyond_a_duration_that_is_given(easy_loop):
     with pytest.raises(InputError, match=r"times: expected none beyond .* 0.2 s, got 0.3"):
         simulate(easy_loop, times=np.array([0.0, 0.3]), duration=0.2)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("relative", np.nan), ("relative", 0.0), ("rate", -1.0), ("first_step", 0), ("max_steps", 0)],
+)
+def test_tolerances_that_cannot_be_are_refused(key, value):
+    with pytest.raises(InputError, match=f"^{key}: expected"):
+        Tolerance(**{key: value})

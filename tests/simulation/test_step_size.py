@@ -1,11 +1,18 @@
-"""Modes that grow too fast for the steps of esdirk, which damps them: no such run is trusted."""
+"""Modes that grow and that the steps of a method damp: no such run is trusted."""
 
 import numpy as np
 import pytest
+from scipy.integrate import DOP853
 
 import flexctl
 from flexctl.errors import RunError
-from flexctl.simulation.step_size import Moment, damped_growth, esdirk_growth
+from flexctl.simulation.step_size import (
+    Moment,
+    damped_growth,
+    esdirk_growth,
+    explicit_growth,
+    local_poles,
+)
 from flexctl.verdict import TOLERANCE
 
 AT = [Moment(t=t, phase=0.0, q=np.zeros(1), v=np.zeros(1)) for t in (0.0, 1.0, 2.0)]
@@ -51,7 +58,39 @@ def test_growth_in_a_step_is_that_of_the_tableau(z):
     ],
 )
 def test_growth_is_hidden_where_steps_are_long_and_it_lasts(spectra, end, step, found):
-    assert damped_growth(AT, spectra, end, step) == found
+    assert damped_growth("esdirk", AT, spectra, end, step) == found
+
+
+@pytest.mark.parametrize("z", [0.3j, 1 + 2j, -3 + 1j, 0.02 + 5.5j, 6j])
+def test_growth_in_an_explicit_step_is_that_of_scipy_s(z):
+    coarse = {"first_step": 1.0, "max_step": 1.0, "rtol": 1e9, "atol": 1e9}
+    method = DOP853(lambda _, y: z * y, 0.0, np.array([1.0 + 0j]), 1.0, **coarse)
+    method.step()
+
+    assert method.t == 1.0
+    assert explicit_growth(np.array([z]))[0] == pytest.approx(np.log(abs(method.y[0])), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("turned", "found"),
+    [(5.6, (0.0, 20.0)), (3.0, None)],  # in a step at the limit of stability, and well within it
+)
+def test_steps_at_the_limit_of_stability_hide_what_grows(turned, found):
+    spectra = [np.array([20.0 + 5000.0j, -1.0])] * 3
+    assert damped_growth("explicit", AT, spectra, 4.0, turned / 5000.0) == found
+
+
+@pytest.mark.usefixtures("no_compiler")
+@pytest.mark.parametrize("command", ["current", "voltage"])
+def test_poles_of_a_run_are_those_of_the_loop_with_its_motors(make, command):
+    motor = {"command": command, "gear": 50.0, "torque_constant": 0.07}
+    motor |= {"resistance": 2.0, "back_emf": 0.06} if command == "voltage" else {}
+    arm = make["single"](motor=motor)
+    loop = make["close"](arm, make["design"]([0.0], [0.4], gains={"Gp": [9.0], "Gv": [2.0]}))
+    linear = flexctl.linearise(loop)
+    found = local_poles(loop, linear.rest.q, loop.controller.reference.duration)
+
+    np.testing.assert_allclose(np.sort_complex(found), np.sort_complex(linear.poles), rtol=1e-6)
 
 
 @pytest.mark.slow

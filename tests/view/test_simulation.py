@@ -8,6 +8,12 @@ import pytest
 import xarray as xr
 from PIL import Image
 
+from flexctl.simulation import simulate as simulate_loop
+from flexctl.view.json.loop import trajectory_json
+from tests.arms import rigid_link
+from tests.designs import make_design
+from tests.loops import close
+
 QUICK = ("single-link-hub", "hub-pd", "-m", "1", "--truth-modes", "1")
 
 
@@ -206,3 +212,14 @@ def test_a_link_that_is_not_uniform_keeps_its_account_of_energy(flexctl, tmp_pat
 
     found = energy["kinetic"] + energy["strain"] + energy["potential"] + energy["dissipated"]
     assert energy["supplied"] == pytest.approx(found, abs=1e-6 * energy["dissipated"])
+
+
+def test_samples_that_are_events_but_for_round_off_are_theirs():
+    # 0.6 of the eleven times is no multiple of the computer's 1 ms, but for round-off
+    loop = {"sample_time": 1e-3, "duration": 1.0}
+    design = make_design([0.0], [0.3], "joint-pd", gains={"Gp": 8.0, "Gv": 1.0}, loop=loop)
+    loop = close(rigid_link(), design, order=1)
+    for asked in (np.linspace(0, 1, 11), np.array([0.30000000000000004, 0.7])):
+        run = simulate_loop(loop, times=np.union1d(np.linspace(0, 1, 1001), asked))
+        found = [one["t"] for one in trajectory_json(run, asked)["samples"]]
+        np.testing.assert_allclose(found, asked, atol=1e-9)

@@ -16,7 +16,7 @@ from flexctl.errors import InputError
 from flexctl.loop import ClosedLoop, close_loop
 from flexctl.model import Arm, command_units
 from flexctl.simulation import Tolerance, Trajectory, check_integration, simulate
-from flexctl.view.json.loop import N_SAMPLES, simulation_json
+from flexctl.view.json.loop import N_SAMPLES, SAME, simulation_json
 from flexctl.view.options import SimulateOptions
 from flexctl.view.output import (
     Result,
@@ -145,7 +145,8 @@ def run_times(
             f"got {printed.min() if printed.min() < 0 else printed.max():g}"
         )
     end = max(end, float(printed.max()))
-    return np.union1d(np.linspace(0, end, N_KEPT), printed), printed
+    kept = np.union1d(np.linspace(0, end, N_KEPT), printed)
+    return kept[np.append(np.diff(kept) > SAME * end, True)], printed
 
 
 def _close(options: SimulateOptions, model: str, design: str) -> ClosedLoop:

@@ -17,6 +17,7 @@ from flexctl.verdict import judge_positions
 from flexctl.view.json import attributes
 
 N_SAMPLES = 11  # of a run, unless times are given
+SAME = 2e-12  # of a run, which rounds its times to events that differ from them by round-off
 
 
 def file_json(record: Arm | Design) -> dict[str, Any]:
@@ -165,7 +166,7 @@ def trajectory_json(run: Trajectory, times: Array | None = None) -> dict[str, An
     if times is None:
         kept = np.unique(np.linspace(0, len(run.t) - 1, N_SAMPLES).round().astype(int))
     else:
-        kept = np.searchsorted(run.t, times)
+        kept = np.searchsorted(run.t, times - SAME * run.t[-1])
     return plain(
         {
             "duration": run.t[-1],
