@@ -56,16 +56,19 @@ class Setup:
     ) -> Setup:
         """Return the setup of an arm and a design basis; the true arm may be a name or a path.
 
+        The truth plant is by default that of the file of the true arm.
+
         Raises InputError when a basis is no record.
         """
         checks.kind("design_basis", basis, BasisChoice)
         if truth_basis is not None:
             checks.kind("truth_basis", truth_basis, BasisChoice)
+        true = arm if true_arm is None else load_model(true_arm)
         return Setup(
             design_arm=arm,
-            true_arm=arm if true_arm is None else load_model(true_arm),
+            true_arm=true,
             design_basis=basis,
-            truth_basis=truth_basis or default_truth(arm, basis),
+            truth_basis=truth_basis or default_truth(true, basis),
         )
 
     def truth(self, order: int | None = None, *, interpreted: bool = False) -> Plant:

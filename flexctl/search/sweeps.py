@@ -154,7 +154,8 @@ class Sweep(Summary):
         """Whether each point (n,) has a verdict, a stable loop, and keeps all limits."""
         held = self.stable & [k not in self.failed for k in range(self.n_points)]
         for limit in self.limits:
-            held &= limit.holds(self.worst(limit.key))
+            kept = limit.holds(self.metrics[limit.key])
+            held &= kept if kept.ndim == 1 else kept.all(axis=1)  # of several joints by each
         return held
 
     def worst(self, key: str) -> Array:

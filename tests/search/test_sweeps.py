@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import psutil
@@ -20,9 +21,10 @@ from flexctl.errors import FlexctlWarning, InputError
 from flexctl.loop import close_loop
 from flexctl.model import BasisChoice, apply_settings, with_value
 from flexctl.search.ledger import Ledger, Row
+from flexctl.search.limits import read_limit
 from flexctl.search.samples import make_points, read_variation
 from flexctl.search.statistics import share, summarise
-from flexctl.search.sweeps import _chunks, sweep
+from flexctl.search.sweeps import Sweep, _chunks, sweep
 from flexctl.verdict import LINEAR, UNITS, linear_metrics, metrics
 from flexctl.view.words.sweep import sweep_words
 
@@ -533,3 +535,13 @@ def test_metrics_that_need_no_run_are_those_of_a_full_verdict_without_one(monkey
     some = sweep("single-link-hub-friction", "hub-pid", points, metrics=names, jobs=1)
     for name in names:
         np.testing.assert_array_equal(some.metrics[name], whole.metrics[name], err_msg=name)
+
+
+def test_a_limit_of_several_joints_is_kept_by_each():
+    peaks = np.array([[6.0, 7.0], [6.0, 3.0], [2.0, 3.0]])
+    points = SimpleNamespace(
+        stable=np.ones(3, dtype=bool), failed={}, n_points=3, metrics={"effort.peak": peaks}
+    )
+    for text, expected in (("effort.peak>=5", [1, 0, 0]), ("effort.peak<=6.5", [0, 1, 1])):
+        points.limits = (read_limit(text),)
+        assert Sweep.within.func(points).tolist() == [bool(x) for x in expected]

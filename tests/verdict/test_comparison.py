@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flexctl.loop.setup import default_truth
+from flexctl.loop.setup import Setup, default_truth
 from flexctl.model.design import Design
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
@@ -130,6 +130,8 @@ def test_the_truth_is_the_files_or_two_modes_finer(make, rrp_arm):
     choice = BasisChoice(kind="elements", order=1)
     assert default_truth(rrp_arm, choice) == BasisChoice(kind="elements", order=4)
     assert default_truth(make["single"](), choice) == BasisChoice(kind="modes", order=3)
+    setup = Setup.of(make["single"](), choice, true_arm=rrp_arm)  # that of the arm as it is
+    assert setup.truth_basis == BasisChoice(kind="elements", order=4)
 
 
 def test_designs_are_made_for_the_arm_as_modelled_and_judged_on_the_arm_as_it_is(make):
