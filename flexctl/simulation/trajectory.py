@@ -105,6 +105,9 @@ class Trajectory(Summary):
         Assumptions of the result, in sentences.
     tracks
         Whether the reference is a motion; for a reference of torques errors have no meaning.
+    motion_end
+        Time [s] from which the reference is at rest, or counts as arrived: 0 if it is torques,
+        infinite if it never comes to rest.
 
     Examples
     --------
@@ -145,6 +148,7 @@ class Trajectory(Summary):
     integrator: str
     assumptions: tuple[str, ...]
     tracks: bool = True
+    motion_end: float = 0.0
 
     def __post_init__(self) -> None:
         """Check that all signals have N samples and finite values."""
@@ -190,8 +194,9 @@ class Trajectory(Summary):
 
 def record_run(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) -> Trajectory:
     """Make the record of a finished run, sampled at `times` (N,) [s]."""
-    truth, final = loop.truth, loop.controller.reference.final
-    before = [JUMP * loop.controller.reference.passed(t - _INSTANT) for t in times]
+    truth, reference = loop.truth, loop.controller.reference
+    final, tracks = reference.final, not reference.torque
+    before = [JUMP * reference.passed(t - _INSTANT) for t in times]
     _, desired, desired_rate, _ = evaluate_columns(
         loop, "reference", times[None, :], np.array([before])
     )
@@ -228,7 +233,8 @@ def record_run(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) ->
         command_units=command_units(truth.arm),
         wall_seconds=wall_seconds,
         assumptions=loop.assumptions,
-        tracks=not loop.controller.reference.torque,
+        tracks=tracks,
+        motion_end=(reference.duration if reference.rests else np.inf) if tracks else 0.0,
     )
 
 

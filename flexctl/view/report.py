@@ -18,6 +18,7 @@ from flexctl.view.figures.arm import plot_stills
 from flexctl.view.figures.bars import plot_margins
 from flexctl.view.figures.curves import (
     Curve,
+    band_words,
     plot_deflections,
     plot_joint_errors,
     plot_tip_error,
@@ -75,8 +76,7 @@ def render_report(
     `answer` is what `flexctl compare --json` prints of it, `made` what it was made of, as JSON.
     """
     columns, arm = ranked(answer), comparison.true_arm
-    band = comparison.evaluations[0].settle_within
-    curves = make_curves(in_order(comparison), faces, band)
+    curves = make_curves(in_order(comparison), faces)
     environment = Environment(
         loader=PackageLoader("flexctl.view", ""), autoescape=True, undefined=StrictUndefined
     )
@@ -89,7 +89,7 @@ def render_report(
         rows=metric_rows(columns, arm),
         images=_images(comparison, curves, faces) | (_spread(scatter, faces) if scatter else {}),
         scatter=scatter and {"n": scatter.n, "rows": scatter_rows(scatter)},
-        band=f"{1e3 * band:g} mm",
+        band=", ".join(band_words(curves)),
         best=_best(comparison, curves).name if curves else "",
         assumptions=_assumptions(comparison.evaluations),
         version=__version__,

@@ -100,9 +100,8 @@ def comparison_figure(comparison: Comparison) -> Figure:
     """Draw the runs, bars and eigenvalues of a comparison."""
     from flexctl.view.figures.pages import in_order, plot_comparison
 
-    band = comparison.evaluations[0].settle_within
     looks = comparison_looks(comparison)
-    return plot_comparison(in_order(comparison), comparison.true_arm, looks, band)
+    return plot_comparison(in_order(comparison), comparison.true_arm, looks)
 
 
 def _write(path: Path, text: str) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 AXES = ("x", "y", "z")
+_SAME = 1e-11  # s: round-off of times
 
 
 def joint_units(arm: Arm) -> tuple[str, ...]:
@@ -51,15 +52,11 @@ def wind_up(run: Trajectory) -> dict[str, Array]:
 
 
 def motion_end(run: Trajectory) -> float:
-    """Return the time [s] at which the reference comes to rest; 0 where it never moves.
+    """Return the time [s] at which the reference comes to rest; infinity where it is not in a run.
 
-    Infinity where it still moves at the end of the run.
+    0 of a set point that counts as arrived at once.
     """
-    speed = np.abs(run.desired_rate).max(axis=0)
-    moving = np.flatnonzero(speed > 1e-9 * speed.max(initial=0.0))
-    if not len(moving):
-        return 0.0
-    return float(run.t[moving[-1] + 1]) if moving[-1] + 1 < len(run.t) else np.inf
+    return run.motion_end if run.motion_end <= run.t[-1] + _SAME else np.inf
 
 
 def arrival_error(run: Trajectory) -> tuple[Array, Array]:
@@ -67,7 +64,7 @@ def arrival_error(run: Trajectory) -> tuple[Array, Array]:
 
     It is `rest_error`, with the static sag, which the residual and the settling time rest on.
     """
-    after = run.t >= motion_end(run)
+    after = run.t >= motion_end(run) - _SAME
     return run.t[after], run.rest_error[after]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
+from flexctl.model.design import Design
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
@@ -17,6 +18,7 @@ from flexctl.view.figures.drawing import is_planar, make_skeleton
 from flexctl.view.figures.pages import in_order, make_curves, plot_comparison
 from flexctl.view.figures.style import BASELINE, looks, new_figure, styled
 from flexctl.view.output import save_figure
+from flexctl.view.save import comparison_looks, save
 
 ARMS = ["single-link-hub", "planar-two-link", "theodore-ghosal-rrp"]
 
@@ -101,7 +103,7 @@ def thick_lines(comparison):
     faces = looks([e.name for e in comparison.evaluations])
     with styled():
         figure = new_figure(5, 3)
-        plot_tip_error(figure, make_curves(evaluations, faces, 1e-4))
+        plot_tip_error(figure, make_curves(evaluations, faces))
     (axes,) = figure.axes
     names = comparison.ranking
     return {line.get_label(): line for line in axes.lines if line.get_label() in names}
@@ -134,6 +136,55 @@ def test_legends_name_designs_in_the_order_of_the_ranking(sagging):
     assert sagging.ranking == ("hub-slow", "hub-soft")
     assert [e.name for e in sagging.evaluations] == ["hub-soft", "hub-slow"]
     assert tuple(thick_lines(sagging)) == sagging.ranking
+
+
+@pytest.fixture(scope="module")
+def jumping():
+    """A shaped set point, and one that counts as arrived later, with another band."""
+    table = load_design("hub-pd").table()
+    jump = {"kind": "setpoint", "from": [0.0], "to": [0.5]}
+    shaped, late = (
+        Design.model_validate(
+            table | {"name": name, "reference": jump | own, "loop": loop, "expect": {}}
+        )
+        for name, own, loop in (
+            ("shaped", {"shaper": {"kind": "ZV", "frequency": "mode1"}}, {"settle_within": 5e-3}),
+            ("late", {"duration": 0.4}, {"settle_within": 2e-4}),
+        )
+    )
+    one, arm = BasisChoice(order=1), load_model("single-link-hub")
+    return compare(arm, [shaped, late], truth_basis=one, design_basis=one, baseline=False)
+
+
+def test_the_tip_error_of_jumps_is_from_rest_where_the_table_begins_to_judge(jumping):
+    lines = thick_lines(jumping)
+
+    for e in jumping.evaluations:
+        x, y = lines[e.name].get_data()
+        assert x[0] == pytest.approx(e.trajectory.motion_end, abs=1e-9)
+        assert y[0] == pytest.approx(1e3 * e.residual.tip_error_max, rel=1e-6)
+    shaped, late = (e.trajectory.motion_end for e in jumping.evaluations)
+    assert late == 0.4
+    assert 0.1 < shaped < 0.4  # half a period of the first mode
+
+
+def test_each_settling_band_is_drawn_and_named(jumping, tmp_path):
+    first, second = jumping.evaluations
+    apart = plot_comparison((first, second), jumping.true_arm, comparison_looks(jumping))
+    alike = replace(second, settle_within=first.settle_within)
+    same = plot_comparison((first, alike), jumping.true_arm, comparison_looks(jumping))
+
+    assert settled_words(apart) == ["within 5 mm (shaped)", "within 0.2 mm (late)"]
+    assert settled_words(same) == ["within 5 mm"]
+    save(jumping, tmp_path / "report.html")
+    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    words = [f"{1e3 * e.settle_within:g} mm ({e.name})" for e in jumping.ranked]
+    assert f"green band, at {words[0]}, {words[1]};" in report
+
+
+def settled_words(figure):
+    words = [text.get_text() for text in figure.findobj(Text)]
+    return [one.removeprefix("settled: ") for one in words if one.startswith("settled: ")]
 
 
 def test_a_sliding_beam_keeps_its_whole_length():
@@ -227,7 +278,7 @@ def test_the_legend_names_designs_whose_run_failed(sagging):
     evaluations = [replace(sagging.evaluations[0], trajectory=None), sagging.evaluations[1]]
     faces = looks([e.name for e in evaluations])
 
-    figure = plot_comparison(evaluations, load_model("single-link-hub"), faces, 1e-4)
+    figure = plot_comparison(evaluations, load_model("single-link-hub"), faces)
 
     (legend,) = figure.subfigs[0].legends
     assert [text.get_text() for text in legend.get_texts()] == [e.name for e in evaluations]
@@ -242,7 +293,7 @@ def test_designs_without_an_equilibrium_are_drawn_too(sagging):
     arm = load_model("single-link-hub")
     for evaluations in ([falls, unheld], [unheld]):
         faces = looks([e.name for e in evaluations])
-        figure = plot_comparison(evaluations, arm, faces, 1e-4)
+        figure = plot_comparison(evaluations, arm, faces)
         figure.draw_without_rendering()
         words = [text.get_text() for text in figure.findobj(Text)]
         assert words.count("no equilibrium to judge") == 1

@@ -15,7 +15,6 @@ from flexctl.plant import Plant
 from flexctl.simulation import Trajectory
 from flexctl.view.figures.drawing import Skeleton, is_planar, make_skeleton
 from flexctl.view.figures.style import MUTED, PALETTE, Canvas
-from flexctl.view.signals import motion_end
 
 N_STILLS = 6
 _TEXT = (0.09, 0.035)  # width and height of a time, over the width of the picture
@@ -155,9 +154,9 @@ def _legend(canvas: Canvas, picture: ArmAxes, columns: int = 1) -> None:
 
 
 def still_times(run: Trajectory) -> list[int]:
-    """Choose samples (indices) evenly along the reference, or over a run that has none."""
+    """Choose samples (indices) evenly along the reference, or over a run in which none moves."""
     steps = np.linalg.norm(np.diff(run.desired, axis=1), axis=0)  # rad and m mixed
-    way = np.append(0.0, np.cumsum(steps)) if motion_end(run) > 0 else run.t
+    way = np.append(0.0, np.cumsum(steps)) if run.desired_rate.any() else run.t
     return [int(k) for k in np.searchsorted(way, np.linspace(0, way[-1], N_STILLS) * (1 - 1e-9))]
 
 

@@ -22,6 +22,7 @@ _TICKS = 5  # intervals at most on an axis of a small panel
 _FLATTENS = 4.0  # a background so many times larger is let off the scale
 _FLOOR = 1e-4  # mm: below it an error is not drawn
 _LAST = 0.1  # of the rest: too short to tell what is still to come
+_APART = 0.3  # of the width, between the words of two bands
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,11 +95,12 @@ def plot_tip_error(canvas: Canvas, curves: Sequence[Curve]) -> None:
         _tip_error(axes, curve)
     axes.margins(x=0)
     plain_log(axes)
-    # two decades under the band hold all that matters
-    axes.set_ylim(bottom=max(1e3 * curves[0].band / 100, _FLOOR))
+    # two decades under the narrowest band hold all that matters
+    axes.set_ylim(bottom=max(1e3 * min(curve.band for curve in curves) / 100, _FLOOR))
     _mark_end(axes, curves)
     if any(motion_end(curve.run) < curve.run.t[-1] for curve in curves):
-        _mark_band(axes, curves[0].band)
+        for k, (words, band) in enumerate(band_words(curves).items()):
+            _mark_band(axes, words, band, 0.015 + _APART * k)
         axes.set_title("Tip error; after the motion from rest (thick: largest to come)")
     else:
         axes.set_title("Tip error during the motion")
@@ -195,13 +197,23 @@ def _mark_end(axes: Axes, curves: Sequence[Curve]) -> None:
             axes.axvline(end, color="#5F6368", linewidth=0.9, linestyle=(0, (1, 2)), zorder=1)
 
 
-def _mark_band(axes: Axes, band: float) -> None:
-    """Draw the settling band: the tip counts as settled below its upper edge."""
+def band_words(curves: Sequence[Curve]) -> dict[str, float]:
+    """Return the settling bands [m] of runs by their words: ``5 mm``, of several with its runs."""
+    runs: dict[float, list[str]] = {}
+    for curve in curves:
+        runs.setdefault(curve.band, []).append(curve.name)
+    words = {f"{1e3 * band:g} mm": band for band in runs}
+    if len(runs) == 1:
+        return words
+    return {f"{word} ({', '.join(runs[band])})": band for word, band in words.items()}
+
+
+def _mark_band(axes: Axes, words: str, band: float, at: float) -> None:
+    """Draw a settling band, with its words from `at`: below its upper edge the tip is settled."""
     axes.axhspan(0, 1e3 * band, color=GOOD, alpha=0.12, linewidth=0)
     axes.axhline(1e3 * band, color=GOOD, linewidth=0.9)
     style = {"xycoords": ("axes fraction", "data"), "fontsize": 8, "color": "#00694D", "va": "top"}
-    words = f"settled: within {1e3 * band:g} mm"
-    write_near(axes, words, (0.015, 1e3 * band), (0, -3), **style)
+    write_near(axes, f"settled: within {words}", (at, 1e3 * band), (0, -3), **style)
 
 
 _COMMANDED = {"N m": "torque", "N": "force", "A": "current", "V": "voltage"}

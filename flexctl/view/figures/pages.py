@@ -72,10 +72,10 @@ def plot_simulation(loop: ClosedLoop, run: Trajectory) -> Figure:
 
 @styled()
 def plot_comparison(
-    evaluations: Sequence[Evaluation], arm: Arm, faces: Mapping[str, Look], band: float
+    evaluations: Sequence[Evaluation], arm: Arm, faces: Mapping[str, Look]
 ) -> Figure:
     """Draw tip errors, eigenvalues, margins and torques: `flexctl compare --plot`."""
-    curves = make_curves(evaluations, faces, band)
+    curves = make_curves(evaluations, faces)
     figure = new_figure(12.5, 11.0)
     first = 1.0 if curves else 0.1  # without any run for the legend only
     top, middle, bottom = split(figure, 3, 1, height_ratios=(first, 1.15, 1.35))
@@ -99,14 +99,18 @@ def in_order(comparison: Comparison) -> list[Evaluation]:
     return by_rank(comparison.evaluations, comparison.ranking, lambda e: e.name)
 
 
-def make_curves(
-    evaluations: Sequence[Evaluation], faces: Mapping[str, Look], band: float
-) -> list[Curve]:
+def make_curves(evaluations: Sequence[Evaluation], faces: Mapping[str, Look]) -> list[Curve]:
     """Gather the runs of all designs that have one."""
     return [
-        Curve(name=name, run=run, look=faces[name], band=band, background=name == BASELINE)
-        for name, run in ((e.name, e.trajectory) for e in evaluations)
-        if run is not None
+        Curve(
+            name=e.name,
+            run=e.trajectory,
+            look=faces[e.name],
+            band=e.settle_within,
+            background=e.name == BASELINE,
+        )
+        for e in evaluations
+        if e.trajectory is not None
     ]
 
 
