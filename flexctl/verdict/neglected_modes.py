@@ -15,7 +15,7 @@ looked at on a grid dense beside every resonance, its largest value refined.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,9 +53,9 @@ class NeglectedModes:
     peak, frequency
         Largest sigma_max(T) sigma_max(E) [-] over all frequencies and where it is [rad/s].
     unstable_design, unstable_truth
-        Numbers of unstable poles of the loop gains.
+        Numbers of unstable poles of the loop gains; None where there is no loop gain.
     abscissa_design, abscissa_truth
-        Largest real parts of the closed loops' eigenvalues [1/s].
+        Largest real parts of the closed loops' eigenvalues [1/s]; NaN where there are none.
     why
         Why there is no result; empty where there is one.
     """
@@ -63,8 +63,8 @@ class NeglectedModes:
     t: float | None
     peak: float = np.nan
     frequency: float = np.nan
-    unstable_design: int = 0
-    unstable_truth: int = 0
+    unstable_design: int | None = None
+    unstable_truth: int | None = None
     abscissa_design: float = np.nan
     abscissa_truth: float = np.nan
     why: str = ""
@@ -76,9 +76,9 @@ class NeglectedModes:
         return not self.why and alike and self.abscissa_design < 0 and self.peak < 1
 
     @property
-    def stable(self) -> bool:
-        """Whether the loop on the truth is stable, by its eigenvalues."""
-        return self.abscissa_truth < 0
+    def stable(self) -> bool | None:
+        """Whether the loop on the truth is stable, by its eigenvalues; None where it has none."""
+        return None if np.isnan(self.abscissa_truth) else bool(self.abscissa_truth < 0)
 
 
 def neglected_modes(
@@ -115,6 +115,13 @@ def small_gain_test(design: LinearLoop, truth: LinearLoop, t: float | None) -> N
     closed = [cut.rates(cut.A) for cut in cuts]
     least = _UNSTABLE * np.abs(np.concatenate([rates[0], closed[0]])).max()
     counts = [int((rate.real > least).sum()) for rate in rates]
+    found = NeglectedModes(
+        t=t,
+        unstable_design=counts[0],
+        unstable_truth=counts[1],
+        abscissa_design=spectral_abscissa(design.poles),
+        abscissa_truth=spectral_abscissa(truth.poles),
+    )
     fastest = cuts[0].fastest
     w = resolving_frequencies(np.concatenate(closed), np.concatenate(rates), fastest, np.zeros(0))
     try:
@@ -124,16 +131,8 @@ def small_gain_test(design: LinearLoop, truth: LinearLoop, t: float | None) -> N
             if near > _GROWS * far:
                 peak, at = np.inf, pole
     except np.linalg.LinAlgError:
-        return NeglectedModes(t=t, why="a torque has no feedback, so that the error has no size")
-    return NeglectedModes(
-        t=t,
-        peak=peak,
-        frequency=at,
-        unstable_design=counts[0],
-        unstable_truth=counts[1],
-        abscissa_design=spectral_abscissa(design.poles),
-        abscissa_truth=spectral_abscissa(truth.poles),
-    )
+        return replace(found, why="a torque has no feedback, so that the error has no size")
+    return replace(found, peak=peak, frequency=at)
 
 
 def _undamped(design: ComplexArray, truth: ComplexArray, w: Array) -> list[float]:

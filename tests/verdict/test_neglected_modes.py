@@ -1,5 +1,7 @@
 """The small-gain test of neglected modes: its identity, closed forms, and what it cannot prove."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,9 +10,16 @@ from flexctl.loop.closed_loop import close_loop
 from flexctl.model.record import BasisChoice
 from flexctl.verdict.broken_loop import break_loop
 from flexctl.verdict.loop_responses import frequency_response
-from flexctl.verdict.neglected_modes import neglected_modes, products, small_gain_test
+from flexctl.verdict.neglected_modes import (
+    NeglectedModes,
+    neglected_modes,
+    products,
+    small_gain_test,
+)
 from flexctl.view.explain import explain
+from flexctl.view.json.responses import _neglected
 from flexctl.view.to_json import to_json
+from flexctl.view.words.responses import neglected_words
 from tests.arms import single_link, two_link
 from tests.designs import make_design
 from tests.loops import hand_made
@@ -92,7 +101,41 @@ def test_other_numbers_of_unstable_poles_prove_nothing():
 
 def test_a_torque_without_feedback_has_no_error():
     loop = hand_made(np.eye(2), np.eye(2), np.eye(2), [[-4.0, 0], [0, 0]], [[-3.0, 0], [0, 0]])
-    assert "no feedback" in small_gain_test(loop, loop, None).why
+    found = small_gain_test(loop, loop, None)
+
+    assert "no feedback" in found.why
+    assert found.abscissa_truth == pytest.approx(-0.5)  # s^2 + s + 1 of the second joint
+    assert found.stable is True
+    assert not found.proven
+
+
+def test_what_has_no_equilibrium_has_no_numbers_and_is_neither_stable_nor_not():
+    lost = NeglectedModes(t=0.2, why="no equilibrium")
+    answer = _neglected(lost)
+
+    assert answer["stable"] is None
+    assert answer["proven"] is False
+    assert answer["unstable_poles"] == {"design": None, "truth": None}
+
+
+def test_poses_without_a_result_are_counted_beside_those_that_are_judged():
+    loop = closed(single_link(), [0.0], [0.6], 2)
+    record = frequency_response(loop, [1.0])
+    lost = NeglectedModes(t=0.2, why="no equilibrium")
+    good = replace(lost, why="", peak=0.5, frequency=3.0, abscissa_design=-1.0, abscissa_truth=-1.0)
+    missing = "At {} of {} poses what the design's model leaves out is not judged (no equilibrium)."
+
+    for found, judged, said in (
+        ((good, lost, good), "At the judged poses", missing.format(1, 3)),
+        ((good, lost), "At the judged pose ", missing.format(1, 2)),
+        ((lost,), "", missing.format(1, 1)),
+        ((good, good), "At the judged poses", ""),
+    ):
+        words = neglected_words(replace(record, neglected=found))
+        assert words.startswith(judged)
+        assert ("whatever its phase" in words) == bool(judged)
+        assert words.endswith(said)
+        assert ("not judged" in words) == bool(said)
 
 
 def closed(arm, start, end, truth, **tables):

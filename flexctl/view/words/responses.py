@@ -6,7 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from flexctl.verdict import NO_LIMIT_DB, ChannelResponse, LoopResponses, Place
+from flexctl.verdict import (
+    NO_LIMIT_DB,
+    ChannelResponse,
+    LoopResponses,
+    NeglectedModes,
+    Place,
+)
 from flexctl.view.words.numbers import figure
 
 _NOTHING = 1e-6  # of an error: the truth is the design's own plant
@@ -28,14 +34,28 @@ def responses_words(record: LoopResponses) -> str:
 
 def neglected_words(record: LoopResponses) -> str:
     """Say whether stability on the truth follows from the size of what the design neglects."""
+    lost = [one for one in record.neglected if one.why]
     judged = [one for one in record.neglected if not one.why]
-    if not judged or max(one.peak for one in judged) < _NOTHING:
+    said = [_proven(record, judged)] if judged else []
+    if lost:
+        said.append(
+            f"At {len(lost)} of {len(record.neglected)} poses what the design's model leaves out "
+            f"is not judged ({lost[0].why})."
+        )
+    return " ".join(filter(None, said))
+
+
+def _proven(record: LoopResponses, judged: Sequence[NeglectedModes]) -> str:
+    """Say whether it follows at the poses that are judged; empty where nothing is neglected."""
+    worst = max(judged, key=lambda one: one.peak)
+    if worst.peak < _NOTHING:
         return ""
     if all(one.proven for one in judged):
-        worst = max(judged, key=lambda one: one.peak)
+        poses = "pose" if len(judged) == 1 else "poses"
         return (
-            "What the design's model leaves out does not destabilise it, whatever its phase: "
-            f"sigma_max(T) |error| is at most {worst.peak:.3g} {_where(record, worst.frequency)}."
+            f"At the judged {poses} what the design's model leaves out does not destabilise it, "
+            f"whatever its phase: sigma_max(T) |error| is at most {worst.peak:.3g} "
+            f"{_where(record, worst.frequency)}."
         )
     unproven = [one for one in judged if not one.proven]
     worst = max(unproven, key=lambda one: one.peak)
