@@ -13,12 +13,14 @@ from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
 from flexctl.plant.plant import assemble_plant
 from flexctl.verdict.comparison import compare
+from flexctl.view.figures.bars import plot_margins
 from flexctl.view.figures.curves import plot_tip_error
 from flexctl.view.figures.drawing import is_planar, make_skeleton
 from flexctl.view.figures.pages import in_order, make_curves, plot_comparison
 from flexctl.view.figures.style import BASELINE, looks, new_figure, styled
 from flexctl.view.output import save_figure
 from flexctl.view.save import comparison_looks, save
+from tests.verdict_record import evaluation, resting
 
 ARMS = ["single-link-hub", "planar-two-link", "theodore-ghosal-rrp"]
 
@@ -185,6 +187,26 @@ def test_each_settling_band_is_drawn_and_named(jumping, tmp_path):
 def settled_words(figure):
     words = [text.get_text() for text in figure.findobj(Text)]
     return [one.removeprefix("settled: ") for one in words if one.startswith("settled: ")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"failed": "it falls", "not_computed": {"margins": "no root"}}, "failed"),
+        ({"stability": None}, "not computed"),
+        ({"not_computed": {"margins": "no root"}}, "not computed"),
+        ({"rest": None}, "open loop"),  # stable or not
+        ({}, "not stable"),
+    ],
+)
+def test_why_a_design_has_no_margins_is_drawn_in_their_place(changes, why):
+    e = evaluation("one", **{"margins": None, "rest": resting()} | changes)
+    with styled():
+        figure = new_figure(10, 2)
+        plot_margins(figure, [e], looks(["one"]))
+
+    words = [text.get_text() for text in figure.findobj(Text)]
+    assert words.count(f"none: {why}") == 4
 
 
 def test_a_sliding_beam_keeps_its_whole_length():

@@ -26,8 +26,8 @@ def plot_margins(
 ) -> None:
     """Draw margins at the actuators at the final pose: the worst joint's, by design.
 
-    A design without margins (unstable, or the run failed) has no bar and says so; an arrow
-    stands for a margin that nothing limits.
+    A design without margins has no bar and says why; an arrow stands for a margin that nothing
+    limits.
     """
     grid = canvas.subplots(1, len(_MARGINS), sharey=True)
     for axes, (key, title, unit, factor) in zip(grid, _MARGINS, strict=True):
@@ -35,10 +35,18 @@ def plot_margins(
         _bars(axes, values, [looks[e.name].colour for e in evaluations])
         for k, e in enumerate(evaluations):
             if e.margins is None:
-                why = "failed" if e.failed else "not stable"
-                _label(axes, 0.0, k, f"none: {why}", "#5F6368")
+                _label(axes, 0.0, k, f"none: {_why_none(e)}", "#5F6368")
         axes.set(title=title, xlabel=unit)
     grid[0].set_yticks(range(len(evaluations)), [e.name for e in evaluations])
+
+
+def _why_none(e: Evaluation) -> str:
+    """Say why a design has no margins."""
+    if e.failed:
+        return "failed"
+    if e.stability is None or "margins" in e.not_computed:
+        return "not computed"
+    return "open loop" if e.rest is None else "not stable"
 
 
 def plot_frequencies(canvas: Canvas, answer: Mapping[str, Any]) -> None:
