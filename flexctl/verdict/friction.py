@@ -129,13 +129,15 @@ class JointDamper:
 
     @property
     def _unstable_anyway(self) -> bool:
-        """Whether the loop is unstable without the damper, because the other joint is stuck."""
-        unstable = any(range_.low <= 0 < range_.high for range_ in self.unstable)
-        return unstable and self.stuck_joint is not None
+        """Whether the loop is unstable without the damper, by itself or as another joint is stuck.
+
+        A range of negative dampers alone, of joints without Coulomb friction, then ends at 0.
+        """
+        return any(range_.low <= 0 <= range_.high for range_ in self.unstable)
 
     @property
     def _vibrates(self) -> UnstableDampers | None:
-        if self._unstable_anyway:
+        if self._unstable_anyway and self.stuck_joint is not None:
             return None
         own = max(self.unstable, key=lambda one: one.amplitude or 0.0, default=None)
         return own if own and own.amplitude else None

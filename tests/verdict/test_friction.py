@@ -480,6 +480,32 @@ def test_friction_bounds_small_vibrations_of_an_unstable_loop(judged):
     assert words in explain(e)
 
 
+@pytest.mark.parametrize("coulomb", [0.6, 0.0])
+@pytest.mark.parametrize("Gv", [1.0, 1.7])
+def test_falling_friction_is_not_blamed_of_a_loop_that_is_unstable_without_it(judged, Gv, coulomb):
+    # unstable without friction up to Gv = m k_i/k = 1.6
+    _, verdict = judged(RUBS | {"coulomb": coulomb}, PID | {"Gv": [Gv]})
+    unstable = Gv < 1.6
+
+    assert verdict.slides is unstable
+    assert verdict.hunts is not unstable
+    assert verdict.dampers[0].unstable[0].low < 0
+
+
+def test_joints_together_slide_whatever_falls_where_they_are_unstable_anyway(make):
+    falling = -0.1 * np.eye(2)
+    linear = make["linear"](np.eye(2), falling, np.eye(2), np.zeros((2, 2)), np.zeros((2, 2)))
+    for coulomb in (1.0, 0.0):
+        dry = _DryJoints(
+            rows=(0, 1),
+            fall=np.ones(2),
+            coulomb=coulomb * np.ones(2),
+            breakaway=2 * np.ones(2),
+            slide=(False, False),
+        )
+        assert _judge(linear, dry, None, None).slides
+
+
 def test_friction_bounds_nothing_where_no_damper_makes_a_loop_stable(make):
     # x'' + d x' - x = 0 with any d
     linear = make["linear"](1.0, 0.0, -1.0, 0.0, 0.0)
