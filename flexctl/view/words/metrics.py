@@ -58,6 +58,7 @@ _NAMES = {
     "friction.held_damping_ratio": "damping ratio while friction holds the joints",
 }
 _NEVER = ("residual.settling_time",)
+_INFINITE = ("noise.torque_rms", "friction.sticking_offset", "friction.amplitude")
 _PERCENT = ("stability.min_damping_ratio", "friction.held_damping_ratio")
 
 
@@ -82,13 +83,18 @@ def units_for(e: Evaluation) -> Mapping[str, str]:
 
 
 def metric_value(key: str, value: float, units: Mapping[str, str] = UNITS) -> str:
-    """Write a value of a metric with its unit: ``6.61 mm``, ``0.28 s``, ``no limit``, ``never``."""
+    """Write a value of a metric with its unit: ``6.61 mm``, ``0.28 s``, ``no limit``, ``never``.
+
+    Infinity of what is never infinite is an objective without a value: ``not known``.
+    """
     if np.isnan(value):
         return "none"
     if np.isinf(value):
         if key in _NEVER:
             return "never"
-        return "no limit" if key in MORE_IS_BETTER or value < 0 else "not known"
+        if key in MORE_IS_BETTER or value < 0:
+            return "no limit"
+        return "infinite" if key in _INFINITE else "not known"
     if key in _PERCENT or (key.startswith("stiffness.") and "alpha" in key):
         return f"{figure(100 * value)} %"
     unit = units.get(key, "")
