@@ -561,8 +561,7 @@ def _never_driven(loop: ClosedLoop, run: Trajectory) -> tuple[str, ...]:
 def _what_limits(loop: ClosedLoop, saturated: Array) -> tuple[str, ...]:
     """Note for a run at its torque limits that linear results do not cover them."""
     names = ", ".join(np.array(loop.truth.joints)[saturated])
-    torques = all(link.command == "torque" for link in loop.truth.arm.links)
-    what = "torque limit" if torques else "actuator limit"
+    what = "torque limit" if {*command_units(loop.truth.arm)} <= {"N m"} else "actuator limit"
     return (
         f"the run reaches the {what} of {names}: eigenvalues and margins are those of the loop "
         "within its limits and do not cover the time at a limit",

@@ -442,6 +442,18 @@ def test_margins_of_a_run_at_its_limits_say_what_they_leave_out(judged, saturate
     assert said == 1 or "joint2" in found.assumptions[1]
 
 
+@pytest.mark.parametrize(
+    ("joints", "what"),
+    [(["revolute"], "torque limit"), (["revolute", "prismatic"], "actuator limit")],
+)
+def test_limits_of_forces_are_not_called_those_of_torques(joints, what):
+    links = [SimpleNamespace(joint=joint, command="torque") for joint in joints]
+    loop = SimpleNamespace(truth=SimpleNamespace(arm=SimpleNamespace(links=links), joints=joints))
+    (words,) = module._what_limits(loop, np.ones(len(joints), dtype=bool))
+
+    assert f"the run reaches the {what} of" in words
+
+
 def test_a_design_of_torques_is_refused_before_anything_else(monkeypatch):
     monkeypatch.setattr(module, "_facts", lambda _loop: pytest.fail("was looked at"))
     monkeypatch.setattr(module, "require_loop", lambda _loop: None)

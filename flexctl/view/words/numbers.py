@@ -21,7 +21,8 @@ _TINY = 5e-7  # m: below it, and its like in rad, nothing is told apart from rou
 
 def limit_name(unit: str) -> str:
     """Name the limit of an actuator by the unit of its command: ``torque limit``."""
-    return {"A": "current limit", "V": "voltage or current limit"}.get(unit, "torque limit")
+    names = {"N": "force limit", "A": "current limit", "V": "voltage or current limit"}
+    return names.get(unit, "torque limit")
 
 
 def length(value: float) -> str:

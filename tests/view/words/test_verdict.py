@@ -339,6 +339,16 @@ def test_a_design_at_its_torque_limits_says_how_long_in_the_same_sentence():
     assert words.index("0.283") < words.index("Second")
 
 
+def test_limits_are_named_by_what_the_joints_are_driven_with():
+    alpha = at_limits(evaluation("alpha"), 0.117, 0.283, 0.291)
+    alpha = replace(alpha, effort=replace(alpha.effort, units=("N m", "N", "A")))
+    words = verdict([alpha], [alpha])
+
+    assert "at the torque limit of joint1" in words
+    assert "at the force limit of joint2" in words
+    assert "at the current limit of joint3" in words
+
+
 def test_joints_that_nothing_drives_in_a_run_are_named():
     alpha, beta = evaluation("alpha"), evaluation("beta", 1.37)
     idle = replace(alpha, effort=replace(alpha.effort, peak=alpha.effort.peak * [0.0, 1.0, 1.0]))
