@@ -216,6 +216,8 @@ def test_the_table_of_the_file_counts_where_nothing_is_said(tmp_path):
             ["--subject", "none", "--subject", "effort.peak<=9"],
             "expected none alone, got also",
         ),
+        (["--subject", ""], "--subject: expected METRIC>=NUMBER or none, got nothing"),
+        (["--unseen", "30"], "--unseen: expected --over KEY=SPEC with it, got none"),
         (["--evaluations", "0"], "--evaluations"),
         (["--starts", "0"], "--starts"),
         (["--seed", "-1"], "--seed"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,15 @@ from flexctl.search import POINTS, Compromise, Step, TradeOff, trade_off
 from flexctl.verdict import TOLERANCE
 from flexctl.view.json.tuning import trade_off_json
 from flexctl.view.options import TuneOptions
-from flexctl.view.output import Result, check_targets, literal, plain_table, progress, replacing
+from flexctl.view.output import (
+    Result,
+    check_folder,
+    check_targets,
+    literal,
+    plain_table,
+    progress,
+    replacing,
+)
 from flexctl.view.provenance import command, integration, provenance
 from flexctl.view.tuned_file import history
 from flexctl.view.words.numbers import figure
@@ -28,8 +35,7 @@ def trade(
     """Find what `flexctl tune --against` prints, and write the designs."""
     check_targets(options)
     folder = options.front
-    if folder:
-        _check_folder(folder)
+    check_folder("--front", folder)
     points = options.points or POINTS
     with progress() as say:
         found = trade_off(
@@ -57,13 +63,6 @@ def trade(
         incomplete=found.interrupted,
         unwritten=[unwritten] if unwritten else [],
     )
-
-
-def _check_folder(folder: Path) -> None:
-    """Refuse a folder that cannot be made or written to, before anything is computed."""
-    place = folder if folder.exists() else folder.parent
-    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
-        raise InputError(f"--front: expected a folder to write to, got {folder}")
 
 
 def _teller(say: Callable[[str], None], points: int) -> Callable[[int, Step], None]:

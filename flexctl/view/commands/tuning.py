@@ -22,6 +22,7 @@ from flexctl.view.options import TuneOptions
 from flexctl.view.output import (
     Result,
     check_targets,
+    check_unused,
     literal,
     notes,
     plain_table,
@@ -41,7 +42,7 @@ from flexctl.view.words.tuning import (
     tuning_sentences,
 )
 
-_NO_LIMITS = ("none", "")
+_NO_LIMITS = "none"
 _PASSED = "quantile untied starts evaluations unseen seed jobs ledger shapes"
 
 
@@ -56,6 +57,8 @@ def tune_design(options: TuneOptions, model: str, word: str) -> Result:
     over = read_specs("--over", options.over) if options.over else None
     arm = load_arm(model, options)
     design = load_gain_set(word, arm)
+    if not (over or (design.tune and design.tune.over)):
+        check_unused(options, ("unseen", "quantile"), "--over KEY=SPEC")
     how = {
         "minimise": options.minimise or None,
         "subject_to": limits_of(options),
@@ -87,9 +90,11 @@ def tune_design(options: TuneOptions, model: str, word: str) -> Result:
 def limits_of(options: TuneOptions) -> list[str] | None:
     """Limits that are given; None where none is, so that others take their place.
 
-    Raises InputError where `none` stands beside a limit.
+    Raises InputError where `none` stands beside a limit, or a text is empty.
     """
-    given = [text for text in options.subject if text.strip() not in _NO_LIMITS]
+    if not all(text.strip() for text in options.subject):
+        raise InputError(f"--subject: expected METRIC>=NUMBER or {_NO_LIMITS}, got nothing")
+    given = [text for text in options.subject if text.strip() != _NO_LIMITS]
     if given and len(given) < len(options.subject):
         raise InputError(f"--subject: expected none alone, got also {given[0]}")
     return given if options.subject else None
