@@ -33,7 +33,8 @@ def compensated_law(parts: LawParts, plant: Plant, choice: FrictionCompensation)
         inner = own.write(plant, signals) if isinstance(own, Recipe) else own
         last = signals.inputs[7:] if isinstance(own, Recipe) else plant.free_input
         tau, z_rate = inner.call([*signals.inputs[:7], *last][: inner.n_in()])
-        return law_function(signals.inputs, tau + _torque(plant, signals, choice), z_rate)
+        friction = compensation_torque(plant, signals, choice)
+        return law_function(signals.inputs, tau + friction, z_rate)
 
     numbers = {"fraction": np.array([choice.fraction])}
     if choice.smoothing_velocity is not None:
@@ -48,11 +49,20 @@ def compensated_law(parts: LawParts, plant: Plant, choice: FrictionCompensation)
     )
     share = f"{100 * choice.fraction:.3g} % of the friction that the file of the arm states"
     said = f"{share} is fed forward for the desired rates"
-    return replace(parts, law=recipe, assumptions=(*parts.assumptions, said))
+    assumptions = (*parts.assumptions, said)
+    return replace(parts, law=recipe, assumptions=assumptions, compensation=choice)
 
 
-def _torque(plant: Plant, signals: Signals, choice: FrictionCompensation) -> ca.SX:
-    """Commands (m, 1) of the torques on the output side of the joints, at the desired rates."""
+def compensation_torque(
+    plant: Plant, signals: Signals, choice: FrictionCompensation | None
+) -> ca.SX:
+    """Commands (m, 1) of the torques on the output side of the joints, at the desired rates.
+
+    An observer, whose design plant has no friction, predicts with what is left beyond these: an arm
+    whose friction they overcome moves as one without.
+    """
+    if choice is None:
+        return ca.SX(plant.m, 1)
     e, torques = plant.equations, ca.SX(plant.m, 1)
     for j, link in enumerate(e.arm.links):
         if (friction := link.friction) is None:

@@ -14,7 +14,7 @@ from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback
 from flexctl.control.lqr import GivenFeedback, StateFeedback
 from flexctl.errors import DesignError
-from flexctl.model import Gains
+from flexctl.model import FrictionCompensation, Gains
 from flexctl.plant import Plant, cached_function
 
 
@@ -137,6 +137,7 @@ class LawParts:
     `law` is a function, or a recipe of one. The states are integrals of joint errors (0 or m), or
     those of an external law; then the law's own ones, which `own_states` names. These come to rest
     where the reference is held, and their rates are affine in them: a run begins with them at rest.
+    `compensation` is the friction that the torques overcome, of a law that is a recipe.
     """
 
     law: ca.Function | Recipe
@@ -146,6 +147,7 @@ class LawParts:
     assumptions: tuple[str, ...] = ()
     external: ExternalLaw | None = None
     own_states: tuple[str, ...] = ()
+    compensation: FrictionCompensation | None = None
 
 
 def check_law(

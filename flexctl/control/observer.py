@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
+from flexctl.control.friction_compensation import compensation_torque
 from flexctl.control.laws import LawParts, Recipe, Signals, constant, law_function, law_key
 from flexctl.control.lqr import design_lqr, modal_scaling
 from flexctl.control.readings import Instrumentation, readings_at
@@ -204,10 +205,11 @@ def observed_law(
     Of a law that is no recipe the observer is one. With `fitted` instruments the measured signals
     are their readings (p,), else the state, of which ideal instruments read C [q; v].
 
-    The estimator uses the limited torque (`limit`, (m,)), not the commanded one. The integral uses
-    measured positions where there are any, else estimated ones: model errors then cause no offset
-    in them. It stops for joints whose torque is at its limit, or follows it (`tracking_time` [s]
-    of back-calculation). Own states of the law follow the estimate.
+    The estimator uses the limited torque (`limit`, (m,)), not the commanded one, less what is to
+    overcome friction. The integral uses measured positions where there are any, else estimated
+    ones: model errors then cause no offset in them. It stops for joints whose torque is at its
+    limit, or follows it (`tracking_time` [s] of back-calculation). Own states of the law follow the
+    estimate.
     """
     n, n_own, own, C = plant.n, len(parts.own_states), parts.law, observer.instruments.C
     n_i, measured = parts.n_state - n_own, _measured(plant, C, fitted)
@@ -243,7 +245,8 @@ def observed_law(
         for row, k in measured.items():
             seen[row] = outer.q[k]
         _, summed = law(seen)
-        a = plant.casadi_functions["forward_dynamics"](q_hat, v_hat, limited, *plant.free_input)
+        driving = limited - compensation_torque(plant, signals, parts.compensation)
+        a = plant.casadi_functions["forward_dynamics"](q_hat, v_hat, driving, *plant.free_input)
         moved = ca.vertcat(v_hat, a) + x["L"] @ error
         sizes, tracking = (n_i, n_own), x.get("tracking", ca.SX(0, 1))
         rates = ca.vertcat(summed[:n_i, 0], followed[n_i:, 0])

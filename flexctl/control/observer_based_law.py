@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 
 from flexctl.checks import Array
+from flexctl.control.friction_compensation import compensation_torque
 from flexctl.control.laws import LawParts, Recipe, Signals, constant, law_function, law_key
 from flexctl.control.readings import Instrumentation, readings_at
 from flexctl.control.sampled_law import Inner
@@ -187,9 +188,9 @@ def observed_sampled_law(
     """Make the sampled law that feeds back the estimate: its state is [law; `ObservedStates`].
 
     At a sample the estimate is corrected by the readings, the law gives the torques, and the
-    estimate is predicted to the next sample with the torques that act. The integral uses positions
-    that are read at every sample, else estimated ones; it stops for joints whose torque is at its
-    limit, or follows it (back-calculation).
+    estimate is predicted to the next sample with the torques that act, less what is to overcome
+    friction. The integral uses positions that are read at every sample, else estimated ones; it
+    stops for joints whose torque is at its limit, or follows it (back-calculation).
 
     If it is `expanded`, the torques, and then expected readings and rates of the design plant in
     it, are states in addition, the last ones; their values are given in place of their rates.
@@ -260,7 +261,9 @@ class _ObservedLaw:
         z_rate = ca.vertcat(self._law_rates(z[:n_z, 0], tau, limited, rates, x), moved)
         added = [(tau, commanded), (expected, outputs)] if self.expanded else []
         outer = replace(outer, z=ca.vertcat(z, *(symbol for symbol, _ in added)))
-        parts = acts, z_rate, estimate, ca.horzcat(acts, *past)
+        friction = compensation_torque(plant, signals, self.inner.parts.compensation)
+        driving = ca.horzcat(*(tau - friction for tau in (acts, *past)))
+        parts = acts, z_rate, estimate, driving
         values = ca.vertcat(ca.SX(0, 1), *(value for _, value in added))
         return self._predicting(plant, outer.inputs, [*parts, values], x)
 
@@ -274,7 +277,8 @@ class _ObservedLaw:
         """Make the law of its parts but for the prediction, whose steps are calls.
 
         Parts are the torques (m, 1), the rates of the states before the estimate, the corrected
-        estimate (2n, 1), the torques (m, w) that act in the sample, and values of the last states.
+        estimate (2n, 1), the torques (m, w) that drive the arm in the sample beyond its friction,
+        and values of the last states.
         """
         fixed = [numbers["period"], ca.vertcat(ca.SX(0, 1), *plant.free_input)]
         for k, one in enumerate(self.states.observer.predictions):

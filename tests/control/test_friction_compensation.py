@@ -127,6 +127,26 @@ def test_it_goes_with_an_observer(designed, arm):
     assert np.abs(run.joint_error).max() < 0.3 * np.abs(worse.joint_error).max()
 
 
+@pytest.mark.parametrize("sampled", [{}, {"sample_time": 0.01, "delay": 0.004}])
+def test_an_observer_predicts_with_what_is_left_beyond_friction(designed, sampled):
+    with_it, without = (
+        designed(own, loop={"measures": ["encoder"]} | sampled) for own in (FULL, None)
+    )
+    n, rng = with_it.plant.n, np.random.default_rng(4)
+    z, q, v = 0.1 * rng.normal(size=with_it.n_state), *0.1 * rng.normal(size=(2, n))
+    q_d, v_d, a_d = 0.1 * rng.normal(size=(3, 2))
+    (tau, moved), (plain, expected) = (
+        one.evaluate("law", np.zeros(1), z, q_d, v_d, a_d, q, v) for one in (with_it, without)
+    )
+    np.testing.assert_allclose((tau - plain).ravel(), friction(v_d), atol=1e-10)
+    estimate = slice(with_it.n_state - 2 * n, None)
+    if sampled:  # what acts meanwhile was asked for before, and moves an arm that rubs now
+        assert np.abs(moved[estimate] - expected[estimate]).max() > 1e-3
+        z[:2] += friction(v_d)
+        moved = with_it.evaluate("law", np.zeros(1), z, q_d, v_d, a_d, q, v)[1]
+    np.testing.assert_allclose(moved[estimate], expected[estimate], atol=1e-9)
+
+
 def test_an_arm_without_friction_has_none_to_compensate(make, designed):
     with pytest.raises(InputError, match=r"friction_compensation: expected no such table, as no"):
         designed(FULL, own=make["rigid"]())

@@ -28,8 +28,8 @@ def test_all_six_are_ranked_and_those_that_settle_come_first():
 
     assert len(comparison.ranking) == len(KINDS)
     assert settles == sorted(settles, reverse=True)
-    assert comparison.winner == "drives-computed-torque"
-    assert flexctl.explain(comparison).startswith("Recommended: drives-computed-torque.")
+    assert comparison.winner == "drives-composite"
+    assert flexctl.explain(comparison).startswith("Recommended: drives-composite.")
 
 
 @pytest.mark.parametrize("kind", KINDS)
