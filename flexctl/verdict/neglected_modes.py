@@ -126,7 +126,7 @@ def small_gain_test(design: LinearLoop, truth: LinearLoop, t: float | None) -> N
     w = resolving_frequencies(np.concatenate(closed), np.concatenate(rates), fastest, np.zeros(0))
     try:
         peak, at = _largest_product(cuts, opened, w)
-        for pole in _undamped(*rates, w):
+        for pole in _undamped(rates[0], rates[1], w):
             far, near = products(cuts, opened, pole * (1 + np.array(_BESIDE)))
             if near > _GROWS * far:
                 peak, at = np.inf, pole
