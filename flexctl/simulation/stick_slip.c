@@ -15,23 +15,63 @@ static void torques_at(state_t *s, double t, const double *y) {
   evaluate_torque(s, y);
 }
 
-/* Forces that hold the joints at rest, of lambda = P(lambda - (W lambda - a0)_j / W_jj) by turns. */
+/* Forces of the joints at rest, those that are `fixed` at a limit, in s->column; 1 if none. */
+static int solve_free(state_t *s, const double *a0, const double *fixed) {
+  const casadi_int k = s->n_s;
+  for (casadi_int j = 0; j < k; j++) {
+    const int free = s->way[j] == 0 && fixed[j] == 0; /* of others the row is that of 1 */
+    for (casadi_int i = 0; i < k; i++) s->N[j + k * i] = free ? s->W[j + k * i] : i == j;
+    s->column[j] = free ? a0[s->p->sticking[j]] : fixed[j] * s->held_by[j];
+  }
+  if (decompose(s->N, k, s->pivot)) return SINGULAR;
+  solve_factored(s->N, k, s->pivot, s->column);
+  return OK;
+}
+
+/* Of the joints at a limit the one that its force pulls most, over W_jj F_j; -1 if none is. */
+static casadi_int most_pulled(const state_t *s, const double *a0, const double *fixed) {
+  const casadi_int k = s->n_s;
+  double most = 1e-12;
+  casadi_int which = -1;
+  for (casadi_int j = 0; j < k; j++) {
+    if (fixed[j] == 0) continue;
+    double a = a0[s->p->sticking[j]];
+    for (casadi_int i = 0; i < k; i++) a -= s->W[j + k * i] * s->holding[i];
+    const double pulled = -a * fixed[j] / (s->W[j + k * j] * s->held_by[j]);
+    if (pulled <= most) continue;
+    most = pulled;
+    which = j;
+  }
+  return which;
+}
+
+/* Forces that hold the joints at rest, by an active set: the exact ones of those that are free, up
+   to the first limit that is in the way; then the joint is free again that would move against its
+   force. Every set comes once, as what is least falls. N and f are free to be overwritten. */
 static void bound_forces(state_t *s, const double *a0) {
   const casadi_int k = s->n_s;
-  double *x = s->holding;
-  for (casadi_int j = 0; j < k; j++) x[j] = 0;
-  for (int turn = 0; turn < 20000; turn++) {
-    double moved = 0;
+  double *x = s->holding, *fixed = s->f; /* -1 or 1 at a limit */
+  for (casadi_int j = 0; j < k; j++) x[j] = fixed[j] = 0;
+  for (int turn = 0; turn < 1000 && !solve_free(s, a0, fixed); turn++) {
+    double share = 1;
+    casadi_int which = -1;
     for (casadi_int j = 0; j < k; j++) {
-      if (s->way[j] != 0) continue;
-      double left = a0[s->p->sticking[j]];
-      for (casadi_int i = 0; i < k; i++)
-        if (s->way[i] == 0) left -= s->W[j + k * i] * x[i];
-      const double F = s->held_by[j], next = fmax(-F, fmin(F, x[j] + left / s->W[j + k * j]));
-      moved = fmax(moved, fabs(next - x[j]) / fmax(F, 1e-12));
-      x[j] = next;
+      const double F = s->held_by[j], way = s->column[j] - x[j];
+      if (s->way[j] != 0 || fixed[j] != 0 || fabs(s->column[j]) <= F) continue;
+      const double own = (copysign(F, way) - x[j]) / way;
+      if (own > share) continue;
+      share = own;
+      which = j;
     }
-    if (moved < 1e-14) return;
+    for (casadi_int j = 0; j < k; j++) x[j] += share * (s->column[j] - x[j]);
+    if (which >= 0) {
+      fixed[which] = copysign(1, s->column[which]);
+      x[which] = fixed[which] * s->held_by[which];
+      continue;
+    }
+    which = most_pulled(s, a0, fixed);
+    if (which < 0) return;
+    fixed[which] = 0;
   }
 }
 

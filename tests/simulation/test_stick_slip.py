@@ -1,5 +1,6 @@
 """Joints that slip and stick: closed forms between events, all states enumerated, limits."""
 
+import ctypes
 import dataclasses
 import itertools
 
@@ -7,6 +8,8 @@ import numpy as np
 import pytest
 
 from flexctl.errors import InputError, RunError
+from flexctl.plant import cached_library
+from flexctl.simulation import c_driver
 from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.many import simulate_many
 from flexctl.simulation.simulation import simulate
@@ -109,6 +112,43 @@ def test_the_bounded_problem_is_solved_as_all_states_enumerated(seed):
             found.append(forces)
     assert len(found) == 1
     np.testing.assert_allclose(_bounded(W, a0, F), found[0], atol=1e-9)
+
+
+_HARNESS = """#include "driver.c"
+void bounded(double *W, double *a0, double *F, double *x) {
+  casadi_int rows[] = {0, 1, 2, 3}, pivot[4];
+  double way[4] = {0}, N[16], column[4], f[4];
+  const problem_t p = {.sticking = rows};
+  state_t s = {.p = &p, .n = 4, .n_s = 4, .way = way, .held_by = F, .W = W, .holding = x, .N = N,
+               .pivot = pivot, .column = column, .f = f};
+  bound_forces(&s, a0);
+}
+"""
+
+
+@pytest.mark.parametrize("condition", [1e2, 1e6])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_bounded_problem_is_solved_in_c_too_where_joints_hardly_move_together(seed, condition):
+    def generate(folder):
+        c_driver._copy_sources(folder)
+        (folder / "harness.c").write_text(_HARNESS)
+        return folder / "harness.c"
+
+    library = cached_library(f"bounded {c_driver._sources_digest()} {_HARNESS}", generate)
+    if library is None:
+        pytest.skip("no C compiler")
+    rng = np.random.default_rng(seed)
+    Q = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    W = Q @ np.diag(np.geomspace(1.0, condition, 4)) @ Q.T
+    F = rng.uniform(0.2, 1.5, 4)
+    share = rng.uniform(-0.9, 0.9, 4)
+    share[3] += 2 * (seed % 2)
+    a0, found = W @ (share * F), np.zeros(4)
+
+    arrays = [np.asfortranarray((W + W.T) / 2), a0, F, found]
+    ctypes.CDLL(str(library)).bounded(*(x.ctypes.data_as(ctypes.c_void_p) for x in arrays))
+
+    np.testing.assert_allclose(found, _bounded(W, a0, F), atol=1e-8)
 
 
 @pytest.mark.slow
