@@ -228,7 +228,7 @@ def _begin_at(loop: ClosedLoop, start: tuple[Array, ...], rest: Start) -> Start:
         for (name, size), values in zip(sizes.items(), start, strict=False)
     ]
     if len(states) == 2:
-        return states[0], states[1], rest[2], loop.initial_law_state(*states, rest[2])
+        return states[0], states[1], rest[2], loop.initial_law_state(states[0], states[1], rest[2])
     stretch = Stretch(loop, rest[2])
     stretch.phase = schedule(loop.controller, loop.duration)[0].phase
     tau0, _ = stretch.law(0.0, np.concatenate(states))

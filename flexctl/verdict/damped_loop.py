@@ -270,7 +270,7 @@ def _law_poles(loop: LinearLoop) -> ComplexArray:
     for one in loop.samples or (loop,):
         step += loop.sample_time * one.F @ step
     z = np.linalg.eigvals(step).astype(complex)
-    return np.log(z[z != 0]) / loop.period
+    return (np.log(z[z != 0]) / loop.period).astype(complex)
 
 
 def _judge_moving(poles: ComplexArray) -> bool | str:
