@@ -147,7 +147,7 @@ RECORDS = {
     "Stabilisation": (
         lambda: flexctl.stabilise([[1.0]], [[1.0]], [[1.0]], decay=1.0),
         "Stabilisation(spectral_abscissa=-",
-        "Static controller: Every disturbance decays at ",
+        "Static controller: Spectral abscissa ",
     ),
     "Sweep": (
         lambda: flexctl.sweep(
@@ -161,7 +161,7 @@ RECORDS = {
         "Synthesis(kind=h2, norm=1.554, spectral_abscissa=-1.414, parameters={D[1,1]}, "
         "status=stationary",
         "Static controller: H2 norm 1.554. No small change of the free numbers makes it smaller "
-        "(to first order). Every",
+        "(to first order). Spectral",
     ),
     "TimeScaleMargin": (
         lambda: flexctl.time_scale_margin("subudhi-morris-2r", "subudhi-morris-lqr"),
