@@ -33,9 +33,9 @@ from flexctl.control.laws import (
 from flexctl.control.lqr import GivenFeedback, StateFeedback
 from flexctl.control.observer import Observer
 from flexctl.control.observer_based_law import ObservedStates
-from flexctl.control.readings import Instrumentation, readings_at
+from flexctl.control.readings import Instrumentation
 from flexctl.control.reference import ReferenceMotion
-from flexctl.control.sampled_observer import SampledObserver, torques_waiting
+from flexctl.control.sampled_observer import SampledObserver
 from flexctl.control.sampled_readings import CYCLE, NOISE
 from flexctl.model import (
     Design,
@@ -283,12 +283,16 @@ class Controller(Summary):
 
         Readings, torques and outputs that wait, and noise.
         """
+        return self._estimated.n_own if self._estimated else 0
+
+    @property
+    def _estimated(self) -> ObservedStates | None:
+        """States of a sampled observer; None without one."""
         if not isinstance(self.observer, SampledObserver):
-            return 0
-        states = ObservedStates(
+            return None
+        return ObservedStates(
             observer=self.observer, fitted=self.fitted, delay=self.delay, m=self.plant.m
         )
-        return states.n_own
 
     @property
     def n_integral(self) -> int:
@@ -452,28 +456,24 @@ class Controller(Summary):
         z = self._state_with(self.observer.start if self.observer else np.zeros(0))
         if q is None or v is None:
             return z
-        if not isinstance(self.observer, SampledObserver):
+        if not (states := self._estimated):
             return self._settled(z, q, v, self.reference.start)
-        rows, late = self._own_rows, self.observer.readings.waiting
-        end = rows.stop - len(late)
-        z[end : rows.stop] = self._expected(self.observer.start)[[i for i, _ in late]]
-        z = self._settled(z, q, v, self.reference.start, rows=slice(rows.start, end))
+        late = [i for i, _ in states.observer.readings.waiting]
+        end = self._own_rows.stop - len(late)
+        z[end : end + len(late)] = self._expected(states)[late]
+        z = self._settled(z, q, v, self.reference.start, until=end)
         if held is not None:
-            waiting = torques_waiting(self.observer.sample_time, self.design.loop.delay)
-            z[end - waiting * self.plant.m : end] = np.tile(held, waiting)
+            z[end - states.waiting * self.plant.m : end] = np.tile(held, states.waiting)
         return z
 
-    def _expected(self, estimate: Array) -> Array:
-        """Compute the readings (p,) without delay of the design plant at [q^; v^] (2n,)."""
+    def _expected(self, states: ObservedStates) -> Array:
+        """Compute the readings (p,) without delay of the design plant at the first estimate."""
         plant, n = self.plant, self.plant.n
-        if self.fitted is None:
-            assert isinstance(self.observer, SampledObserver)
-            return self.observer.readings.C @ estimate
         q, v = ca.SX.sym("q", n), ca.SX.sym("v", n)
-        y = readings_at(plant, self.fitted.readings, q, v)
-        read = ca.Function("read", [q, v, *plant.free_input], [y])
+        read = ca.Function("read", [q, v, *plant.free_input], [states.outputs(plant, q, v)])
         numbers = [plant.numbers] if plant.parameters else []
-        return np.asarray(read(estimate[:n], estimate[n:], *numbers)).ravel()
+        start = states.observer.start
+        return np.asarray(read(start[:n], start[n:], *numbers)).ravel()
 
     def agreeing_state(
         self,
@@ -502,9 +502,9 @@ class Controller(Summary):
         v: Array,
         *desired: Array,
         weight: float = 0.0,
-        rows: slice | None = None,
+        until: int | None = None,
     ) -> Array:
-        """Return the state z (n_z,) with own states at rest, or those of some of their `rows`.
+        """Return the state z (n_z,) with own states at rest, or those in rows `until` another one.
 
         One after the other their equations are linear: torques that wait are limited and rounded
         outputs of filters, of which the slopes at another state say nothing.
@@ -512,7 +512,7 @@ class Controller(Summary):
         own = self._own_rows
         if not self.own_states:
             return z
-        solved = np.arange(own.start, own.stop)[: None if rows is None else rows.stop - own.start]
+        solved = np.arange(own.start, own.stop if until is None else until)
         held = [*desired, *[np.zeros(self.plant.m)] * (3 - len(desired))]
         last = [self.numbers] if len(self.numbers) else []
         rested, k = z.copy(), solved - own.start
@@ -520,8 +520,10 @@ class Controller(Summary):
             rate, slopes = self._own_rates(np.array([weight]), rested, *held, q, v, *last)
             rate, slopes = rate.ravel()[k], slopes[np.ix_(k, k)]
             rested[solved] -= np.linalg.lstsq(slopes, rate, rcond=None)[0]
+            if self.cycle > 1:
+                rested[self.cycle_row] = 0.0  # where all are read, with the mean gain
         if self.cycle > 1:
-            rested[self.cycle_row] = 1.0  # but for round-off
+            rested[self.cycle_row] = 1.0
         return rested
 
     @cached_property

@@ -26,6 +26,7 @@ from flexctl.control.shaped_reference import shape_reference
 from flexctl.errors import DesignError, InputError
 from flexctl.model import (
     CHOSEN_GAINS,
+    METHODS,
     Arm,
     BasisChoice,
     Design,
@@ -220,7 +221,7 @@ def _law_slopes(
         expected = "numbers or modes of the arm, as the law comes from outside"
         got = design.reference.shaper and design.reference.shaper.frequency
         raise refuse(design.label, "reference.shaper.frequency", expected=expected, got=got)
-    if design.loop.sample_time and parts.own_states:
+    if design.loop.sample_time and parts.own_states and design.method in METHODS:
         loop = design.loop.model_copy(update={"sample_time": 0.0})
         design = design.model_copy(update={"loop": loop})
         parts = _law_parts(plant, design, motion)

@@ -262,7 +262,7 @@ class _ObservedLaw:
         added = [(tau, commanded), (expected, outputs)] if self.expanded else []
         outer = replace(outer, z=ca.vertcat(z, *(symbol for symbol, _ in added)))
         friction = compensation_torque(plant, signals, self.inner.parts.compensation)
-        driving = ca.horzcat(*(tau - friction for tau in (acts, *past)))
+        driving = ca.horzcat(*(own - friction for own in (acts, *past)))
         parts = acts, z_rate, estimate, driving
         values = ca.vertcat(ca.SX(0, 1), *(value for _, value in added))
         return self._predicting(plant, outer.inputs, [*parts, values], x)

@@ -114,9 +114,9 @@ def path_numbers(reference: ReferenceMotion) -> dict[str, Array]:
 
 
 def path_parameter(q_d: ca.SX, numbers: Mapping[str, ca.SX]) -> ca.SX:
-    """Path parameter p of desired joint variables (m, 1), between 0 and 1; see `path_numbers`.
+    """Path parameter p of desired joint variables (m, 1), from 0 to 1; see `path_numbers`.
 
-    It is held a little beyond the ends only: at rest there, where laws are linearised, it varies.
+    It is held 1e-6 beyond the ends only: at rest there, where laws are linearised, it varies.
     """
     share = numbers["along"].T @ (q_d - numbers["start"])
     return ca.fmin(ca.fmax(share, -_BEYOND), 1 + _BEYOND)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flexctl import checks
 from flexctl.checks import Array
@@ -91,6 +91,11 @@ class Tolerance:
     def of(relative: float) -> Tolerance:
         """Absolute tolerances in proportion to the relative one."""
         return Tolerance(relative=relative, position=1e-2 * relative, rate=10 * relative)
+
+    def times(self, factor: float) -> Tolerance:
+        """Errors per step multiplied by a factor."""
+        parts = {name: factor * getattr(self, name) for name in ("relative", "position", "rate")}
+        return replace(self, **parts)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,8 @@ static void torques_at(state_t *s, double t, const double *y) {
   evaluate_torque(s, y);
 }
 
-/* Forces of the joints at rest, those that are `fixed` at a limit, in s->column; 1 if none. */
+/* Forces of the joints at rest, those that are `fixed` at a limit, in s->column; SINGULAR if there
+   are none. */
 static int solve_free(state_t *s, const double *a0, const double *fixed) {
   const casadi_int k = s->n_s;
   for (casadi_int j = 0; j < k; j++) {
@@ -47,12 +48,14 @@ static casadi_int most_pulled(const state_t *s, const double *a0, const double *
 
 /* Forces that hold the joints at rest, by an active set: the exact ones of those that are free, up
    to the first limit that is in the way; then the joint is free again that would move against its
-   force. Every set comes once, as what is least falls. N and f are free to be overwritten. */
-static void bound_forces(state_t *s, const double *a0) {
+   force. What is least falls with every set, but for ties. N and f are free to be overwritten.
+   SINGULAR if there are none. */
+static int bound_forces(state_t *s, const double *a0) {
   const casadi_int k = s->n_s;
   double *x = s->holding, *fixed = s->f; /* -1 or 1 at a limit */
   for (casadi_int j = 0; j < k; j++) x[j] = fixed[j] = 0;
-  for (int turn = 0; turn < 1000 && !solve_free(s, a0, fixed); turn++) {
+  for (int turn = 0; turn < 1000; turn++) {
+    if (solve_free(s, a0, fixed)) return SINGULAR;
     double share = 1;
     casadi_int which = -1;
     for (casadi_int j = 0; j < k; j++) {
@@ -70,9 +73,10 @@ static void bound_forces(state_t *s, const double *a0) {
       continue;
     }
     which = most_pulled(s, a0, fixed);
-    if (which < 0) return;
+    if (which < 0) break;
     fixed[which] = 0;
   }
+  return OK;
 }
 
 /* Let those of the joints at rest slip that friction does not hold; 1 if M is singular. */
@@ -84,7 +88,7 @@ static int release_joints(state_t *s, double t) {
   if (!still) return 0;
   s->released = 1;
   linearise(s, t, s->y0);
-  const int singular = factor(s, 0);
+  int singular = factor(s, 0);
   if (!singular) {
     torques_at(s, t, s->y0);
     memset(a0, 0, n * sizeof(double));
@@ -98,7 +102,7 @@ static int release_joints(state_t *s, double t) {
       solve(s, s->column);
       for (casadi_int i = 0; i < k; i++) s->W[i + k * j] = s->column[s->p->sticking[i]];
     }
-    bound_forces(s, a0);
+    singular = bound_forces(s, a0) != OK;
     for (casadi_int j = 0; j < k; j++)
       if (s->way[j] == 0 && fabs(s->holding[j]) >= s->held_by[j] * (1 - AT_LIMIT))
         s->way[j] = s->holding[j] > 0 ? 1 : -1;

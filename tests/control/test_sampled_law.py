@@ -364,3 +364,25 @@ def test_own_states_at_rest_are_those_of_filters_whose_torque_is_rounded(make, f
 
     assert abs(tau) > 4
     np.testing.assert_allclose(T * np.array(rate).ravel()[own], 0.0, atol=1e-9)
+
+
+def test_readings_that_are_kept_are_those_of_the_start_where_some_are_rare(make):
+    # the estimate is wrong, and gains differ from sample to sample
+    rare = ENCODER | {"sample_time": 2 * T, "delay": T, "noise": 1e-5}
+    arm = make["single"]().model_copy(update={"gravity": (0.0, -9.81, 0.0)})
+    design = make["design"](
+        [0.4], [0.4], "joint-pd", kind="setpoint", gains={"Gp": [8.0], "Gv": [2.0]},
+        instruments=[rare, GAUGE], observer={"start_error": [0.01]},
+        filters=[{"kind": "low-pass", "frequency": 300.0}],
+        loop={"sample_time": T, "delay": T, "torque_resolution": 1e-7},
+    )  # fmt: skip
+    loop = close_loop(design_controller(arm, design, MODES), arm, modes=2)
+    controller = loop.controller
+    q, v, tau = initial_state(loop)
+    z = loop.initial_law_state(q, v, tau)
+    known = dict(zip(controller.own_states, z[controller.n_integral :], strict=False))
+    kept = [value for name, value in known.items() if name.startswith("encoder of joint1")]
+
+    assert kept
+    assert kept == pytest.approx([0.4] * len(kept), abs=1e-9)
+    assert z[controller.cycle_row] == 1
