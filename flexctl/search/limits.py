@@ -37,9 +37,9 @@ class Limit:
         return f"{self.key} {'>=' if self.least else '<='} {self.value!r}"
 
     def holds(self, values: Array) -> Array:
-        """Whether it holds (n,) for values (n,) of the metric, of several joints the worst.
+        """Whether it holds for values of the metric (any shape), of several joints the worst.
 
-        An infinite margin is one that nothing limits; a metric that a verdict has not, NaN, and a
+        An infinite margin is one that nothing limits; a metric that a verdict lacks, NaN, and a
         settling time of never, infinite, keep no limit.
         """
         return values >= self.value if self.least else values <= self.value

@@ -107,7 +107,8 @@ def read_variation(key: str, spec: Spec) -> Variation:
     text = spec.strip()
     call = _CALL.fullmatch(text)
     inside = call["inside"] if call else text
-    parts = [part.strip() for part in re.split(r"[:,]", inside)]
+    table = bool(call) and call["name"] == "table"
+    parts = [part.strip() for part in re.split(r"," if table else r"[:,]", inside)]
     count, is_range = None, not call and ":" in inside
     if is_range and len(parts) == 3:
         count = _count(key, parts.pop(), spec)
@@ -190,7 +191,9 @@ def _number(key: str, text: str, spec: str) -> float:
     except ValueError:
         number = np.inf
     if not isfinite(number):
-        expected = "FROM:TO:COUNT, numbers, normal(MEAN,DEVIATION) or uniform(FROM,TO)"
+        expected = (
+            "FROM:TO:COUNT, numbers, normal(MEAN,DEVIATION), uniform(FROM,TO) or table(A,B,...)"
+        )
         raise InputError(f"{key}: expected {expected}, got {spec!r}")
     return number
 

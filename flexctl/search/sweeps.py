@@ -331,15 +331,13 @@ def _wanted(metrics: str | Sequence[str], limits: Sequence[Limit]) -> tuple[str,
 
     One of several may be "linear".
     """
-    if metrics == "full":
+    texts = metrics.split(",") if isinstance(metrics, str) else metrics
+    names = tuple(text.strip() for text in texts)
+    if {*names} == {"full"}:
         return tuple(UNITS)
-    names = LINEAR
-    if metrics != "linear":
-        texts = metrics.split(",") if isinstance(metrics, str) else metrics
-        names = tuple(text.strip() for text in texts)
-    names = tuple(name for name in names if name != "linear")
     if "full" in names:
         raise InputError(f"metrics: expected full alone, got {', '.join(names)}")
+    names = tuple(name for name in names if name != "linear")
     for name in names:
         if name not in UNITS:
             raise InputError(

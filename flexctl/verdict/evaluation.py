@@ -378,7 +378,7 @@ def _linear(
     closed = not loop.controller.design.open_loop
     stable = stability.stable if closed and stability is not None else None
     get, final = assessment.get, poses.final if poses and stable is True else None
-    rubs = poses.final if poses and stable in (True, False) else None
+    rubs = poses.final if poses and isinstance(stable, bool) else None  # it may be marginal
     margins = final and get("margins", lambda: stability_margins(final))
     rate = final and get("margins.min_sampling_rate", lambda: sampling_rate_of(loop, final))
     return {
@@ -561,7 +561,7 @@ def _never_driven(loop: ClosedLoop, run: Trajectory) -> tuple[str, ...]:
 def _what_limits(loop: ClosedLoop, saturated: Array) -> tuple[str, ...]:
     """Note for a run at its torque limits that linear results do not cover them."""
     names = ", ".join(np.array(loop.truth.joints)[saturated])
-    what = "torque limit" if {*command_units(loop.truth.arm)} <= {"N m"} else "actuator limit"
+    what = "torque limit" if set(command_units(loop.truth.arm)) == {"N m"} else "actuator limit"
     return (
         f"the run reaches the {what} of {names}: eigenvalues and margins are those of the loop "
         "within its limits and do not cover the time at a limit",

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 
 from flexctl.checks import Array
 from flexctl.loop import ClosedLoop, LinearLoop, slopes_at_rest
@@ -357,9 +358,9 @@ def _integrates(loop: ClosedLoop, J: Array) -> bool:
     F = J[loop.truth.n :, loop.truth.n :]
     if loop.controller.n_integral or not len(F):
         return bool(loop.controller.n_integral)
-    values = np.abs(np.linalg.eigvals(F))
-    round_off = _ROUND_OFF * len(F) * np.finfo(float).eps * values.max()
-    return bool(values.min() <= max(_SLOW, round_off))
+    balanced = scipy.linalg.matrix_balance(F)[0]
+    round_off = _ROUND_OFF * len(F) * np.finfo(float).eps * np.linalg.norm(balanced)
+    return bool(np.abs(np.linalg.eigvals(F)).min() <= max(_SLOW, round_off))
 
 
 def _sticking_offset(

@@ -276,13 +276,13 @@ def _by_reading(linear: LinearLoop, observer: SampledObserver) -> Array:
     """Slopes (m + n_z, p) of torques and rates z' of a law by what its observer reads.
 
     Those by the corrected estimate x are M, those by the estimate before it M (I - L C), by the
-    readings M L. The estimate stands last in z, z+ = z + T z'.
+    readings M L = M (I - L C) L (I - C L)^-1. The estimate stands last in z, z+ = z + T z'.
     """
     L, C, T = observer.gain, observer.readings.C, observer.sample_time
-    size = len(L)
+    size, p = L.shape
     before = np.vstack([linear.K[:, -size:], linear.F[:, -size:]])
     before[-size:] += np.eye(size) / T
-    return np.linalg.solve((np.eye(size) - L @ C).T, before.T).T @ L
+    return np.linalg.solve((np.eye(p) - C @ L).T, (before @ L).T).T
 
 
 def _covariance(A: Array, Q: Array, *, sampled: bool) -> Array:

@@ -68,7 +68,8 @@ class _Command(click.Command):
             for option in single:
                 if single.count(option) > 1 and (option.secondary_opts or not option.is_flag):
                     name = max(option.opts, key=len)
-                    raise click.UsageError(f"{name}: expected once, got more", ctx)
+                    times = single.count(option)
+                    raise click.UsageError(f"{name}: expected once, got {times} times", ctx)
         return super().parse_args(ctx, args)
 
 

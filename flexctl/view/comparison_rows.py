@@ -66,6 +66,16 @@ def _at(path: str, pick: Callable[[Any], Any] | None = None) -> Reader:
     return read
 
 
+def _of_stable(path: str) -> Reader:
+    """Read a figure of a stable loop: of another one it is no merit."""
+    read = _at(path)
+
+    def of_stable(evaluation: Evaluation) -> Any:
+        return read(evaluation) if _at("stability.stable")(evaluation) is True else None
+
+    return of_stable
+
+
 def _smallest(values: Sequence[float | None]) -> float:
     """Pick the smallest entry; infinity where nothing limits it (null in JSON)."""
     return min((v for v in values if v is not None), default=float("inf"))
@@ -163,7 +173,7 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
             "joint by joint, at rest minus reference",
         ),
         "tip offset that friction may hold": (
-            _Merit(_at("friction.sticking_offset"), "mm", min, optional=True),
+            _Merit(_of_stable("friction.sticking_offset"), "mm", min, optional=True),
             "largest distance of the tip from its reference where static friction holds the arm",
         ),
         "holding torques": (
@@ -252,7 +262,7 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
     },
     "Friction": {
         "vibrations grow up to": (
-            _Merit(_at("friction.amplitude"), "{joint}", min, nothing="none", optional=True),
+            _Merit(_of_stable("friction.amplitude"), "{joint}", min, nothing="none", optional=True),
             "amplitude of a joint up to which friction lets vibrations grow, by its describing "
             "function, also while another joint is stuck; none: no vibration grows",
         ),
@@ -262,7 +272,7 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
             "action may break a joint away from its static friction again and again",
         ),
         "damping ratio while it holds all joints": (
-            _Merit(_at("friction.held_damping_ratio"), "%", max, optional=True),
+            _Merit(_of_stable("friction.held_damping_ratio"), "%", max, optional=True),
             "of the least damped vibration while all joints that rub stick, which no controller "
             "damps then",
         ),

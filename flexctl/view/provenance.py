@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import shlex
@@ -15,6 +16,7 @@ from click.core import ParameterSource
 
 from flexctl import __version__
 from flexctl.control import design_controller, gains_used
+from flexctl.errors import FlexctlError
 from flexctl.model import Arm, BasisChoice, Design, load_model, read_text
 from flexctl.records import plain
 from flexctl.simulation import Tolerance
@@ -23,6 +25,7 @@ _HOW_SHOWN = {
     "json",
     "out",
     "plot",
+    "figure",
     "all",
     "report",
     "animate",
@@ -55,7 +58,7 @@ def provenance(
                 "version": __version__,
                 "model": _table(load_model(model)) if model else {},
                 "designs": {design.name: _table(design) for design in designs},
-                "files": {name: read_text(path) for name, path in _files(designs)},
+                "files": {name: _text(path) for name, path in _files(designs)},
                 "settings": settings(),
                 "gains": gains(),
                 "tolerances": tolerances or {},
@@ -64,6 +67,14 @@ def provenance(
         )
 
     return describe
+
+
+def _text(path: Path) -> str | None:
+    """Return what a file says; None where it cannot be read any more: the answer is there."""
+    try:
+        return read_text(path)
+    except FlexctlError:
+        return None
 
 
 def _table(record: Arm | Design) -> dict[str, Any]:
@@ -84,8 +95,9 @@ def _files_of_options() -> Iterator[Path]:
     context = click.get_current_context(silent=True)
     given = context.params if context else {}
     if given.get("truth_model"):
-        own = load_model(given["truth_model"]).path
-        yield from [own] if own else []
+        with contextlib.suppress(FlexctlError):  # it was there when it was needed
+            own = load_model(given["truth_model"]).path
+            yield from [own] if own else []
     if given.get("stiffness"):
         yield given["stiffness"]
     for option in ("vary", "truth_vary", "over", "scatter"):

@@ -149,25 +149,31 @@ def read_requirements(texts: Sequence[str]) -> tuple[Requirement, ...]:
     return tuple(_read(text) for text in texts)
 
 
+_AS_MANY = ("ranking", "reasons")  # lists of as many entries as are found
+_AS_OCCURS = ("not_computed",)  # tables with the keys that occur
+
+
 def look_up(answer: Any, key: str) -> Any:
     """Return the value at a dotted path, list entries counted from 0; else name the nearest key.
 
     Names that hold dots count as a whole. Below a null there is null, and so below an empty list
-    or table and past the end of a list: what a design that failed does not have.
+    or table: what a design that failed does not have. It is null, too, past the end of what may be
+    shorter, as the ranking, and of what is named only where it occurs.
     """
-    place, parts = answer, key.split(".")
+    place, parts, last = answer, key.split("."), ""
     while parts:
         known = _children(place)
-        past = isinstance(place, list) and parts[0].isdecimal() and int(parts[0]) >= len(known)
-        if place is None or past or (isinstance(place, list | Mapping) and not known):
+        if place is None or (isinstance(place, list | Mapping) and not known):
             return None
         name = _first_of(parts, known)
+        if name is None and (last in _AS_OCCURS or (last in _AS_MANY and parts[0].isdecimal())):
+            return None
         if name is None:
             raise InputError(
                 f"--require: expected a key of the result{_hint(parts, known)}, got {key}"
             )
         place = place[int(name)] if isinstance(place, list) else place[name]
-        parts = parts[1 + name.count(".") :]
+        parts, last = parts[1 + name.count(".") :], name
     return place
 
 

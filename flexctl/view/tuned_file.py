@@ -57,7 +57,7 @@ def history(tuning: Tuning, command: str) -> Iterator[str]:
 def _earlier(design: Design) -> Iterator[str]:
     """Yield the history at the top of a design's file; nothing where it has none."""
     try:
-        lines = design.path.read_text(encoding="utf-8").splitlines() if design.path else []
+        lines = design.path.read_text(encoding="utf-8-sig").splitlines() if design.path else []
     except OSError:  # it was moved since
         return
     top = [line[1:].strip() for line in takewhile(lambda line: line.startswith("#"), lines)]

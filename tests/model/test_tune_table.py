@@ -2,6 +2,7 @@
 
 import tomllib
 
+import numpy as np
 import pytest
 
 from flexctl.errors import InputError
@@ -113,6 +114,7 @@ def test_a_motion_in_memory_has_no_file(tmp_path):
     class Motion:
         function = None
         rests = True
+        start, final, duration = np.zeros(1), np.ones(1), 1.0
 
     memory = {"kind": "motion", "from": [0.0], "to": [1.0], "motion": Motion()}
     design = build_file(Design, {**HUB.table(), "reference": memory}, "own", None)

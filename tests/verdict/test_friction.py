@@ -476,7 +476,7 @@ def test_friction_bounds_small_vibrations_of_an_unstable_loop(judged):
     (damper,) = to_json(e)["friction"]["dampers"]
     assert (damper["amplitude"], damper["threshold"]) == (None, pytest.approx(bound, rel=1e-6))
     assert metrics(e)["friction.amplitude"] is None
-    words = "friction of joint1 bounds vibrations smaller than about 255 mm at 5 rad/s: larger"
+    words = "friction of joint1 keeps vibrations below about 255 mm (at 5 rad/s) bounded; larger"
     assert words in explain(e)
 
 

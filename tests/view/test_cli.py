@@ -327,7 +327,7 @@ def test_an_option_of_one_value_is_refused_a_second_time(flexctl, words, option)
     said = flexctl(*words)
 
     assert (said.status, said.out) == (2, "")
-    assert said.err.startswith(f"flexctl: {option}: expected once, got more")
+    assert said.err.startswith(f"flexctl: {option}: expected once, got 2 times")
 
 
 def test_a_flag_may_be_given_again(flexctl):

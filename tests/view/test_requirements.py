@@ -18,6 +18,8 @@ ANSWER = {
     "quantiles": {"margins.disk": {"0.05": 0.4}},
     "ranking": [],
     "cost": {},
+    "reasons": [{"code": "thin-margin"}],
+    "not_computed": {"stiffness": "late"},
 }
 
 
@@ -58,7 +60,8 @@ def test_what_holds(text):
         ("quantiles.margins.disk.0.05>0.5", "0.4"),
         ("ranking.0==my-design", "null"),  # where nothing ranks
         ("cost.law_mul<100", "null"),  # of a design without a controller
-        ("peak.2<1", "null"),
+        ("reasons.1.code==thin-margin", "null"),
+        ("not_computed.margins==late", "null"),
     ],
 )
 def test_what_does_not_hold_says_what_it_found(text, found):
@@ -71,6 +74,7 @@ def test_what_does_not_hold_says_what_it_found(text, found):
         ("residual.tip_eror_max", "tip_error_max"),
         ("peek", "peak"),
         ("peak.x", "0, 1"),
+        ("peak.2", "one of: 0, 1"),
         ("values.gains.Gq.0", "nearest: gains.Gp"),
         ("quantiles.margins.disk.0.5", "nearest: 0.05"),
     ],

@@ -37,11 +37,10 @@ def forbid_feedthrough(
     if max(np.abs(part).max(initial=0.0) for part in (rows, fixed)) <= _ZERO * size:
         return structure
     x = -np.linalg.lstsq(rows, fixed.ravel())[0]
-    left = np.abs(rows @ x + fixed.ravel()).max(initial=0.0)
+    left = np.abs(rows @ x + fixed.ravel())
     bounded = np.isfinite(structure.lower).any() or np.isfinite(structure.upper).any()
-    if left > _ZERO * size:
-        remainder = np.abs(rows @ x + fixed.ravel())
-        where = np.unravel_index(int(remainder.argmax()), fixed.shape)
+    if left.max(initial=0.0) > _ZERO * size:
+        where = np.unravel_index(int(left.argmax()), fixed.shape)
         raise DesignError(
             "synthesise: the H2 norm is infinite: the closed loop has a feedthrough from input "
             f"w{where[1] + 1} to output z{where[0] + 1}; use norm='hinf', or change the plant"

@@ -214,11 +214,11 @@ def _record(
     order = search.loop.order
     eigenvalues = np.linalg.eigvals(closed).astype(complex)
     abscissa = spectral_abscissa(eigenvalues, sample_time)
-    clear = found.objective < search.edge - search.clear
+    clear = found.objective < search.edge - CLEAR * search.rate  # else it must be proven
     if not (clear and abscissa < 0):
         proven = abscissa < 0 and certify(closed, sample_time=sample_time).proven
         if not proven:
-            near = abs(found.objective - search.edge) <= search.clear
+            near = abs(found.objective - search.edge) <= CLEAR * search.rate
             best = "0 but for round-off" if near else f"{abscissa:.3g} 1/s"
             raise DesignError(
                 f"stabilise: no stable loop found from {search.starts} starts, the best has a "

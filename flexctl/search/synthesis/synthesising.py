@@ -164,9 +164,9 @@ def synthesise(
     start
         A controller from which to search, besides others: K, or a `control.StateSpace`.
     decay
-        The spectral abscissa is kept below -`decay` [1/s]; default 1e-6 of the typical rate, or
-        half of the decay of a mode that no feedback moves, if that is less. Of ``abscissa`` the
-        least that the answer has.
+        The spectral abscissa is kept below -`decay` [1/s]; default 1e-6 of the typical rate (of a
+        sampled plant 1e-6 per sample), or half of the decay of a mode that no feedback moves, if
+        that is less. Of ``abscissa`` the least that the answer has.
     starts
         Stable loops from which the norm is minimised.
     seed

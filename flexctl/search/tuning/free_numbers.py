@@ -272,7 +272,8 @@ def _is_whole_option(key: str, value: object) -> bool:
 def _is_numeric(value: object) -> bool:
     """Whether an option, which may be anything, is a number or a full array of numbers."""
     try:
-        return np.asarray(value).dtype.kind in "iuf"
+        array = np.asarray(value)
+        return bool(array.size) and array.dtype.kind in "iuf"
     except ValueError:  # rows of several lengths
         return False
 

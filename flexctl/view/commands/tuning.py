@@ -58,7 +58,7 @@ def tune_design(options: TuneOptions, model: str, word: str) -> Result:
     arm = load_arm(model, options)
     design = load_gain_set(word, arm)
     if not (over or (design.tune and design.tune.over)):
-        check_unused(options, ("unseen", "quantile"), "--over KEY=SPEC")
+        check_unused(options, ("unseen", "quantile", "shapes"), "--over KEY=SPEC")
     how = {
         "minimise": options.minimise or None,
         "subject_to": limits_of(options),

@@ -100,7 +100,7 @@ def plot_tip_error(canvas: Canvas, curves: Sequence[Curve]) -> None:
     _mark_end(axes, curves)
     if any(motion_end(curve.run) < curve.run.t[-1] for curve in curves):
         for k, (words, band) in enumerate(band_words(curves).items()):
-            _mark_band(axes, words, band, 0.015 + _APART * k)
+            _mark_band(axes, words, band, 0.015 + _APART * (k % 3))
         axes.set_title("Tip error; after the motion from rest (thick: largest to come)")
     else:
         axes.set_title("Tip error during the motion")
@@ -205,7 +205,13 @@ def band_words(curves: Sequence[Curve]) -> dict[str, float]:
     words = {f"{1e3 * band:g} mm": band for band in runs}
     if len(runs) == 1:
         return words
-    return {f"{word} ({', '.join(runs[band])})": band for word, band in words.items()}
+    return {f"{word} ({_some(runs[band])})": band for word, band in words.items()}
+
+
+def _some(names: Sequence[str]) -> str:
+    """Name two runs at most."""
+    more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+    return ", ".join(names[:2]) + more
 
 
 def _mark_band(axes: Axes, words: str, band: float, at: float) -> None:

@@ -38,9 +38,10 @@ def neglected_words(record: LoopResponses) -> str:
     judged = [one for one in record.neglected if not one.why]
     said = [_proven(record, judged)] if judged else []
     if lost:
+        n = len(record.neglected)
+        where = f" at {len(lost)} of {n} poses" if n > 1 else ""
         said.append(
-            f"At {len(lost)} of {len(record.neglected)} poses what the design's model leaves out "
-            f"is not judged ({lost[0].why})."
+            f"The effect of neglected modes could not be judged{where} ({lost[0].why})."
         )
     return " ".join(filter(None, said))
 
@@ -62,6 +63,8 @@ def _proven(record: LoopResponses, judged: Sequence[NeglectedModes]) -> str:
     at = "" if worst.t is None else f", t = {worst.t:.3g} s"
     where = _where(record, worst.frequency)
     why = f"sigma_max(T) |error| reaches {worst.peak:.3g} {where}{at}; 1 is the limit"
+    if worst.peak == np.inf:
+        why = f"sigma_max(T) |error| has no limit {where}{at}, an undamped mode that it lacks"
     if worst.peak < 1:
         why = "the loop gains have different numbers of unstable poles, or its own loop is unstable"
     exact = "stable" if all(one.stable for one in judged) else "not stable"

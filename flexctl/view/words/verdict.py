@@ -97,7 +97,11 @@ def _noisy(e: Evaluation) -> list[str]:
 
 def _none(evaluations: Sequence[Evaluation]) -> str:
     """Say that no design ranks: each is unstable or fails, or of some it is not known."""
-    unknown = any(not e.failed and e.not_computed for e in evaluations)
+    unstable = [e.stability is not None and not e.stability.stable for e in evaluations]
+    unknown = any(
+        not e.failed and e.not_computed and not lost
+        for e, lost in zip(evaluations, unstable, strict=True)
+    )
     said = "could be ranked" if unknown else "can be recommended: each one is unstable or fails"
     return f"No design {said}."
 
@@ -406,10 +410,13 @@ def _bounds(facts: Mapping[str, Any]) -> str:
     """Say up to which amplitude friction bounds the vibrations of an unstable loop."""
     where = "its joints" if facts["joint"] is None else f"joint{facts['joint'] + 1}"
     size = _SIZES[facts["sliding"]]
-    smaller = f", smaller ones to about {size(facts['smaller'])}" if facts["smaller"] else ""
+    smaller = ""
+    if facts["smaller"]:
+        smaller = f", smaller ones to about {size(facts['smaller'])} at most"
     return (
-        f"friction of {where} bounds vibrations smaller than about {size(facts['threshold'])} at "
-        f"{facts['frequency']:.3g} rad/s: larger ones grow{smaller} (describing function)"
+        f"friction of {where} keeps vibrations below about {size(facts['threshold'])} (at "
+        f"{facts['frequency']:.3g} rad/s) bounded; larger ones grow without limit{smaller} "
+        "(describing function)"
     )
 
 

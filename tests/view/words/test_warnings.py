@@ -313,8 +313,8 @@ def test_vibrations_of_an_unstable_loop_are_bounded_up_to_a_size():
     facts |= {"frequency": 20.0, "threshold": 1e-3, "smaller": 2e-5}
 
     assert reason_words(Reason(code="friction-vibrates", facts=facts)) == (
-        "friction of its joints bounds vibrations smaller than about 1 mrad at 20 rad/s: larger "
-        "ones grow, smaller ones to about 0.02 mrad (describing function)"
+        "friction of its joints keeps vibrations below about 1 mrad (at 20 rad/s) bounded; larger "
+        "ones grow without limit, smaller ones to about 0.02 mrad at most (describing function)"
     )
 
 
