@@ -348,8 +348,8 @@ def _side_faults(link: Link, friction: Friction) -> Faults:
     if geared and said and not link.flexible_joint:
         expected = (
             '"link" or no such key, as the joint is rigid: its friction is that behind motor.gear '
-            "(of the motor's: forces times gear, viscous, sigma0 and sigma1 times gear^2, velocities "
-            "divided by gear)"
+            "(of the motor's: forces times gear, viscous, sigma0 and sigma1 times gear^2, "
+            "velocities divided by gear)"
         )
         yield "friction.side", expected, friction.side
 

@@ -69,7 +69,8 @@ def test_the_side_of_a_motor_before_the_gear_of_a_rigid_joint_is_refused():
     build_file(Arm, table, "arm", None)  # that is the default: units of the joint
     table["link"][0]["friction"]["side"] = "motor"
     message = (
-        r'friction\.side: expected "link" or no such key, as the joint is rigid: .* got "motor"'
+        r'friction\.side: expected "link" or no such key, as the joint is rigid: .*'
+        r'sigma1 times gear\^2, velocities divided by gear\), got "motor"'
     )
     with pytest.raises(InputError, match=message):
         build_file(Arm, table, "arm", None)

@@ -123,19 +123,30 @@ def test_poses_without_a_result_are_counted_beside_those_that_are_judged():
     record = frequency_response(loop, [1.0])
     lost = NeglectedModes(t=0.2, why="no equilibrium")
     good = replace(lost, why="", peak=0.5, frequency=3.0, abscissa_design=-1.0, abscissa_truth=-1.0)
-    missing = "At {} of {} poses what the design's model leaves out is not judged (no equilibrium)."
+    missing = "The effect of neglected modes could not be judged{} (no equilibrium)."
 
     for found, judged, said in (
-        ((good, lost, good), "At the judged poses", missing.format(1, 3)),
-        ((good, lost), "At the judged pose ", missing.format(1, 2)),
-        ((lost,), "", missing.format(1, 1)),
+        ((good, lost, good), "At the judged poses", missing.format(" at 1 of 3 poses")),
+        ((good, lost), "At the judged pose ", missing.format(" at 1 of 2 poses")),
+        ((lost,), "", missing.format("")),
         ((good, good), "At the judged poses", ""),
     ):
         words = neglected_words(replace(record, neglected=found))
         assert words.startswith(judged)
         assert ("whatever its phase" in words) == bool(judged)
         assert words.endswith(said)
-        assert ("not judged" in words) == bool(said)
+        assert ("not be judged" in words) == bool(said)
+
+
+def test_an_infinite_size_of_what_is_neglected_is_said_without_a_number():
+    record = frequency_response(closed(single_link(), [0.0], [0.6], 2), [1.0, 200.0])
+    pose = NeglectedModes(
+        t=None, peak=np.inf, frequency=126.0, abscissa_design=-1.0, abscissa_truth=-1.0
+    )
+    words = neglected_words(replace(record, neglected=(pose,)))
+
+    assert "has no limit at 126 rad/s, an undamped mode that the design lacks" in words
+    assert "inf " not in words
 
 
 def closed(arm, start, end, truth, **tables):

@@ -40,9 +40,7 @@ def neglected_words(record: LoopResponses) -> str:
     if lost:
         n = len(record.neglected)
         where = f" at {len(lost)} of {n} poses" if n > 1 else ""
-        said.append(
-            f"The effect of neglected modes could not be judged{where} ({lost[0].why})."
-        )
+        said.append(f"The effect of neglected modes could not be judged{where} ({lost[0].why}).")
     return " ".join(filter(None, said))
 
 
@@ -64,7 +62,8 @@ def _proven(record: LoopResponses, judged: Sequence[NeglectedModes]) -> str:
     where = _where(record, worst.frequency)
     why = f"sigma_max(T) |error| reaches {worst.peak:.3g} {where}{at}; 1 is the limit"
     if worst.peak == np.inf:
-        why = f"sigma_max(T) |error| has no limit {where}{at}, an undamped mode that it lacks"
+        lacks = "an undamped mode that the design lacks"
+        why = f"sigma_max(T) |error| has no limit {where}{at}, {lacks}"
     if worst.peak < 1:
         why = "the loop gains have different numbers of unstable poles, or its own loop is unstable"
     exact = "stable" if all(one.stable for one in judged) else "not stable"
