@@ -21,7 +21,7 @@ from flexctl.loop.equilibrium_search import (
 )
 from flexctl.loop.law_signals import signals_of
 from flexctl.loop.linear_loop import LinearLoop
-from flexctl.plant import LinearPlant, Plant, linear_model
+from flexctl.plant import LinearPlant, Plant, check_followed, check_joints, linear_model
 from flexctl.plant import linearise as linearise_plant
 
 N_PATH = 21  # poses of a motion at which frozen loops are judged
@@ -44,7 +44,7 @@ def linearise(
     Raises
     ------
     InputError
-        When a coordinate is unknown.
+        When a coordinate is unknown, or a sliding link outside its beam or the range of its modes.
     ComputationError
         When there is no equilibrium.
 
@@ -68,6 +68,10 @@ def linearise(
         joints = truth.pose(pose)[: truth.m]
     else:
         joints = checks.shape("pose", pose, (truth.m,))
+    if pose is not None:
+        check_joints(truth.arm, joints)
+        for plant in (truth, controller.plant):
+            check_followed(plant.bodies, joints)
     linear = linearise_loop(subject, joints, weight)
     rest = linear.rest
     assert rest is not None

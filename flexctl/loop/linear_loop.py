@@ -223,10 +223,10 @@ class LinearLoop(Summary):
     def to_control(self) -> Any:
         """Make a `control.StateSpace` of the closed loop, discrete where the law is sampled.
 
-        Inputs are ``disturbance_joint1`` (a torque added to the law's, held over the sample in a
-        sampled loop) and, in results of `linearise`, ``desired_joint1``, ``desired_joint1_rate``
-        and ``desired_joint1_acceleration``; outputs those of the plant and the law's
-        ``tau_joint1``; all are deviations from the equilibrium.
+        Inputs are ``disturbance_joint1`` (a torque or a motor's command added to the law's, held
+        over the sample in a sampled loop) and, in results of `linearise`, ``desired_joint1``,
+        ``desired_joint1_rate`` and ``desired_joint1_acceleration``; outputs those of the plant and
+        the law's ``tau_joint1``; all are deviations from the equilibrium.
         """
         plant, joints = self.plant, self.plant.actuators
         n, n_z, m = len(plant.states), len(self.F), len(joints)

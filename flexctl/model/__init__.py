@@ -50,7 +50,7 @@ from flexctl.model.law import (
     SlowAngle,
     StateSpace,
 )
-from flexctl.model.link import FlexibleJoint, Link, RigidBody
+from flexctl.model.link import FlexibleJoint, Link, RigidBody, inertia_faults
 from flexctl.model.lookup import (
     Entry,
     list_designs,
@@ -145,6 +145,7 @@ __all__ = [
     "friction_faults",
     "has_number",
     "in_one_line",
+    "inertia_faults",
     "is_of_design",
     "list_designs",
     "list_models",

@@ -59,7 +59,7 @@ class RigidBody(Record):
     inertia: Inertia = (0.0, 0.0, 0.0)
 
     def _faults(self) -> Faults:
-        return _inertia_faults(self.inertia)
+        return inertia_faults(self.inertia)
 
 
 class CarriedMass(Record):
@@ -74,10 +74,14 @@ class CarriedMass(Record):
     inertia: Inertia = (0.0, 0.0, 0.0)
 
     def _faults(self) -> Faults:
-        return _inertia_faults(self.inertia)
+        return inertia_faults(self.inertia)
 
 
-def _inertia_faults(inertia: tuple[float, float, float]) -> Faults:
+def inertia_faults(inertia: tuple[float, float, float]) -> Faults:
+    """Yield what is wrong with principal inertias [kg m^2]: those of a body obey the triangle rule.
+
+    One alone is allowed.
+    """
     largest, others = max(inertia), sum(inertia) - max(inertia)
     if others > 0 and largest > others * (1 + 1e-9):
         expected = "none larger than the other two together, or only one above 0"

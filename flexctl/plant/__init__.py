@@ -1,5 +1,6 @@
 """How the arm moves: equations of motion as CasADi functions, linearisation, kinematics."""
 
+from flexctl.plant.assembly import check_joints
 from flexctl.plant.buckling import LoadShares, load_shares, missing_terms
 from flexctl.plant.clamped_lines import line_modes
 from flexctl.plant.compilation import (
@@ -42,7 +43,7 @@ from flexctl.plant.parameters import (
 )
 from flexctl.plant.plant import Plant, assemble_plant
 from flexctl.plant.python_control import state_space
-from flexctl.plant.sliding import followed_range
+from flexctl.plant.sliding import check_followed, followed_range
 from flexctl.plant.validity import STEEPEST, require_inertia, why_out_of_range, why_too_steep
 
 __all__ = [
@@ -62,6 +63,8 @@ __all__ = [
     "backend",
     "cached_function",
     "cached_library",
+    "check_followed",
+    "check_joints",
     "compile_ahead",
     "compile_functions",
     "compiles",

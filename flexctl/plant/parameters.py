@@ -28,6 +28,7 @@ from flexctl.model import (
     Link,
     active_faults,
     friction_faults,
+    inertia_faults,
     nearest,
     shown,
     sticking_faults,
@@ -242,6 +243,7 @@ def change_numbers(
                 expected = f"{number_at(numbers, known[name]):g}, as it is not free"
                 raise InputError(f"{name}: expected {expected}, got {entry:g}")
     _require_possible_friction(numbers.arm)
+    _require_possible_inertias(numbers.arm)
     return numbers
 
 
@@ -255,6 +257,14 @@ def _require_possible_friction(arm: Arm) -> None:
             faults += active_faults(own, link.friction_ratio, link.limits.rate)
         for key, expected, got in faults:
             raise InputError(f"{link.name}.{key}: expected {expected}, got {shown(got)}")
+
+
+def _require_possible_inertias(arm: Arm) -> None:
+    """Refuse principal inertias that no body has."""
+    bodies = {"payload": arm.payload, **{f"{link.name}.hub": link.hub for link in arm.links}}
+    for name, body in bodies.items():
+        for key, expected, got in inertia_faults(body.inertia):
+            raise InputError(f"{name}.{key}: expected {expected}, got {shown(got)}")
 
 
 _ABOVE_ZERO = (

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from flexctl.checks import Array
+from flexctl.errors import InputError
 
 
 def state_space(
@@ -39,9 +40,18 @@ def state_space(
 
 
 def nonlinear_system(plant: Any) -> Any:
-    """Make a `control.nlsys` of a `flexctl.plant.Plant`: x = [q; v], u = tau, y as linearised."""
+    """Make a `control.nlsys` of a `flexctl.plant.Plant`: x = [q; v], u = tau, y as linearised.
+
+    Raises InputError where friction has states of its own, or joints stick by events.
+    """
     import control
 
+    arm = plant.arm
+    if plant.friction and (arm.bristled_joints or arm.sticking_joints):
+        raise InputError(
+            f"{arm.name}: friction.model: expected smoothed, as x = [q; v] is all of the state, "
+            "got events or lugre"
+        )
     n, m = plant.n, plant.m
 
     def update(_t: float, x: Array, u: Array, _parameters: dict[str, Any]) -> Array:

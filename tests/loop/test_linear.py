@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import scipy.optimize
 
+from flexctl.errors import InputError
 from flexctl.loop.eigenvalues import damping_ratios, judge_poles
-from flexctl.loop.linear import linearise_loop
+from flexctl.loop.linear import linearise, linearise_loop
 from flexctl.model.settings import apply_settings
 from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
+from tests.arms import sliding_arm
 
 
 def differentiated_loop(loop, joints, share):
@@ -157,3 +159,12 @@ def test_poles_are_judged(poles, verdict):
 def test_damping_ratios_are_cosines():
     poles = np.array([-1.0, 3j, -3 + 4j, 3 - 4j], dtype=complex)
     np.testing.assert_allclose(damping_ratios(poles), [1, 0, 0.6, -0.6])
+
+
+@pytest.mark.usefixtures("no_compiler")
+def test_a_pose_outside_a_beam_is_refused_as_a_vector_too(make):
+    arm = sliding_arm()
+    gains = {"Gp": [40.0, 40.0], "Gv": [9.0, 9.0]}
+    loop = make["close"](arm, make["design"]([0.0, 0.4], [0.3, 0.6], gains=gains), order=1)
+    with pytest.raises(InputError, match=r"^pose\.joint2: expected a free length within the beam"):
+        linearise(loop, np.array([0.0, 5.0]))

@@ -4,8 +4,9 @@ import control
 import numpy as np
 import pytest
 
-from flexctl.errors import FlexctlError
+from flexctl.errors import FlexctlError, InputError
 from flexctl.plant.linearisation import linearise
+from tests.arms import plant_of, single_link
 
 CLAMPED_FREE = np.array([1.875104068711961, 4.694091132974174, 7.854757438237612])
 POSES = {
@@ -205,3 +206,12 @@ def test_slow_frequencies_beside_a_link_ten_thousand_times_as_stiff_have_all_dig
         return linearise(plant).frequencies(np.arange(plant.n) >= plant.rigid)
 
     assert locked(9.0) == pytest.approx(3 * locked(1.0), rel=3e-13)
+
+
+@pytest.mark.parametrize("model", ["events", "lugre"])
+def test_friction_that_q_and_v_do_not_tell_is_no_system_of_them(model):
+    friction = {"model": model, "coulomb": 0.2, "viscous": 0.1}
+    friction |= {"sigma0": 1e4, "sigma1": 1.0} if model == "lugre" else {}
+    plant = plant_of(single_link(friction=friction))
+    with pytest.raises(InputError, match=r"friction\.model: expected smoothed"):
+        plant.to_nonlinear()

@@ -7,6 +7,7 @@ from flexctl.errors import InputError
 from flexctl.model.link import RigidBody
 from flexctl.model.lookup import load_model
 from flexctl.model.record import BasisChoice
+from flexctl.model.settings import apply_settings
 from flexctl.plant.plant import assemble_plant
 
 NAMES = ("payload.mass", "payload.inertia", "payload.com", "link2.hub.com")
@@ -98,3 +99,11 @@ def test_other_names_and_sizes_are_refused(free, values, words):
     arm = load_model("single-link-hub")
     with pytest.raises(InputError, match=words):
         assemble_plant(arm, BasisChoice(order=1), interpreted=True, parameters=free).at(values)
+
+
+@pytest.mark.parametrize("name", ["payload.inertia", "link1.hub.inertia"])
+def test_inertias_that_no_body_has_are_refused(name):
+    arm = apply_settings(load_model("single-link-hub"), [f"{name}=[0.1, 0.1, 0.1]"])
+    plant = assemble_plant(arm, BasisChoice(order=1), interpreted=True, parameters=(name,))
+    with pytest.raises(InputError, match=f"^{name}: expected none larger than the other two"):
+        plant.at({name: [0.001, 0.001, 5.0]})

@@ -57,24 +57,34 @@ def damping_errors(truth: Plant, plant: LinearPlant, size: float = 1.0) -> tuple
 
     Viscous friction of joints and what motors damp are not theirs.
     """
-    zero, errors = np.zeros_like(plant.D), []
-    damping = _clean(plant.D - truth.joint_damping, plant.D)
-    for name, rows in _owners(truth).items():
-        D = np.zeros_like(plant.D)
-        D[np.ix_(rows, rows)] = damping[np.ix_(rows, rows)]
-        if D.any():
-            errors.append(
-                ArmError(name=f"damping of {name}", kind="damping", M=zero, D=D, K=zero, range=size)
-            )
-    return tuple(errors)
+    zero, damping = np.zeros_like(plant.D), plant.D - truth.joint_damping
+    parts = dict[str, Array]()
+    for k, j in enumerate(truth.arm.rotors):  # a spring damps its rotor against its joint alone
+        pair, D = [j, truth.m + k], zero.copy()
+        D[np.ix_(pair, pair)] = -damping[j, truth.m + k] * np.array([[1.0, -1.0], [-1.0, 1.0]])
+        parts[f"rotor{j + 1}"], damping = D, damping - D
+    for name, rows in _rows(truth).items():
+        parts[name] = zero.copy()
+        parts[name][np.ix_(rows, rows)] = _clean(damping, plant.D)[np.ix_(rows, rows)]
+    return tuple(
+        ArmError(name=f"damping of {name}", kind="damping", M=zero, D=D, K=zero, range=size)
+        for name, D in parts.items()
+        if D.any()
+    )
 
 
-def _owners(truth: Plant) -> dict[str, list[int]]:
-    """Rows of q of every damper: a link's elastic coordinates, a spring's rotor and joint."""
-    owners = {f"rotor{j + 1}": [j, truth.m + k] for k, j in enumerate(truth.arm.rotors)}
+def _rows(truth: Plant) -> dict[str, list[int]]:
+    """Rows of q that the dampers of every link act on: its elastic coordinates.
+
+    Also the joint's where modes follow the length of a sliding link, which turns them.
+    """
+    rows = dict[str, list[int]]()
     for row in range(truth.rigid, truth.n):
-        owners.setdefault(truth.coordinates[row].split(".")[0], []).append(row)
-    return owners
+        rows.setdefault(truth.coordinates[row].split(".")[0], []).append(row)
+    for j, body in enumerate(truth.bodies):
+        if body.mixes and body.link.name in rows:
+            rows[body.link.name].insert(0, j)
+    return rows
 
 
 def _clean(A: Array, by: Array) -> Array:

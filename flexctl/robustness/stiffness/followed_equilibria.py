@@ -41,6 +41,7 @@ from flexctl.robustness.stiffness.model_errors import sampling_period, state_mat
 from flexctl.robustness.stiffness.record import Interval, ModeRate, StabilityLimit, mode_rates
 
 FARTHEST = 100.0  # largest error of the continuation
+_PROBE = 0.1  # relative error that tells whether the equilibrium moves, within what is possible
 LEAST = -0.999  # lowest relative error of a stiffness in the continuation
 _FIRST = 5e-2  # first step; steps are of the logarithm of what is left of the stiffness
 _LONGEST = 0.7  # longest step
@@ -310,7 +311,7 @@ class ErrorFamily:
         if not any(self.closed.truth.arm.gravity):
             return False
         own = self.closed.controller.n_integral
-        for error in (0.1, -0.1):
+        for error in (min(_PROBE, self.highest / 2), max(-_PROBE, self.lowest / 2)):
             there = self.at(error, self.start)
             if there is None:
                 return True

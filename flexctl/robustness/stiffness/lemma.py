@@ -16,7 +16,7 @@ without damping any overestimate makes unstable, however small.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -26,7 +26,7 @@ from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 from flexctl.model import Arm, BasisChoice
-from flexctl.plant import STIFFNESS_ERROR, LinearPlant, Plant, assemble_plant, linearise
+from flexctl.plant import STIFFNESS_ERROR, LinearPlant, Plant, linearise
 from flexctl.robustness.stiffness.driven_mass import DrivenMass, split_mass
 from flexctl.robustness.stiffness.flutter import first_flutter
 
@@ -322,7 +322,10 @@ def lemma_of_true_arm(plant: Plant, arm: Arm, q: Array) -> Lemma | None:
     for example measured where the model's are computed. An `alpha_star` above 1 means that the
     lemma allows this error. None where dK is zero within round-off.
     """
-    truth = assemble_plant(arm, plant.basis, interpreted=True)
+    links = zip(plant.bodies, arm.links, strict=True)
+    bodies = tuple(replace(body, link=link) for body, link in links)
+    known = replace(plant.nominal, parameters=(), interpreted=True)
+    truth = replace(known, arm=arm, bodies=bodies)
     K_hat, K = plant.elastic_stiffness(q), truth.elastic_stiffness(q)
     dK = (K_hat - K + (K_hat - K).T) / 2
     if (np.abs(dK) <= 1e-12 * np.abs(K).max()).all():

@@ -82,10 +82,13 @@ class RedesignedLoop:
 
     @property
     def scales_time(self) -> bool:
-        """Whether scaled time and gravity replace scaled stiffness: see `slowed_design`."""
+        """Whether scaled time and gravity replace scaled stiffness: see `slowed_design`.
+
+        Not of a law with states: rates of its own, as those of filters, stay.
+        """
         own = self.controller
         driven = self._truth.joint_damping.any() or own.plant.joint_damping.any()  # which stays
-        return not (self.fixed != "none" or own.sample_time or own.observer or driven)
+        return not (self.fixed != "none" or own.sample_time or own.n_state or driven)
 
     @cached_property
     def _truth(self) -> Plant:

@@ -115,7 +115,7 @@ def why_not_exact(loop: ClosedLoop) -> str | None:
     if loop.controller.design.loop.sample_time:
         return "a sampled law"
     if loop.controller.n_state:
-        return "an observer"
+        return "an observer" if loop.controller.observer else "a law with states of its own"
     return "gravity" if any(loop.truth.arm.gravity) else None
 
 
@@ -138,7 +138,10 @@ def rightmost_motion(loop: ClosedLoop, joints: Array) -> str:
     T = slow_fast_map(loop.truth, loop.controller.design.slow_angle)
     X = np.asarray(scipy.linalg.block_diag(T, T, np.eye(loop.controller.n_state)))
     slow, fast = _state_names(loop)
-    estimate = ["estimate of the observer"] * loop.controller.n_state
+    own = loop.controller.own_states
+    integral = ["integral of the law"] * loop.controller.n_integral
+    rest = loop.controller.n_state - len(integral) - len(own)
+    estimate = [*integral, *own, *["estimate of the observer"] * rest]
     rightmost = max(linear.poles, key=lambda value: value.real)
     names = ModeNames(T=X, names=(*slow, *fast, *slow, *fast, *estimate))
     return names.name(linear.A + linear.B @ linear.K, rightmost)

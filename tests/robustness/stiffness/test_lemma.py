@@ -10,9 +10,17 @@ import scipy.optimize
 from flexctl.errors import ComputationError, InputError
 from flexctl.model.link import RigidBody
 from flexctl.model.lookup import load_model
+from flexctl.model.record import BasisChoice
+from flexctl.model.settings import apply_settings
 from flexctl.plant.linearisation import LinearPlant, linearise
+from flexctl.plant.plant import assemble_plant
 from flexctl.robustness.stiffness.driven_mass import split_mass
-from flexctl.robustness.stiffness.lemma import lemma_along, lemma_of, stiffness_lemma
+from flexctl.robustness.stiffness.lemma import (
+    lemma_along,
+    lemma_of,
+    lemma_of_true_arm,
+    stiffness_lemma,
+)
 from tests.random_arms import random_arm, random_pose
 
 pytestmark = pytest.mark.usefixtures("no_compiler")
@@ -437,3 +445,18 @@ def test_poses_of_a_wrong_size_are_refused(linear_of):
 
     with pytest.raises(InputError, match="poses: expected 6 coordinates or 2 joint variables"):
         lemma_along(plant, np.zeros((3, 5)))
+
+
+def test_a_heavier_true_arm_of_the_same_stiffness_has_no_error_of_it():
+    # modes of links assume the load at their tip: they stay those of the model
+    arm = load_model("theodore-ghosal-rrp")
+    basis = BasisChoice(kind="modes", order=2)
+    plant = assemble_plant(arm, basis, interpreted=True)
+    heavier = apply_settings(arm, ["payload.mass=*3"])
+    q = plant.straight(np.array([0.3, 0.4, 0.8]))
+
+    assert any(link.tip_load for link in arm.links)
+    assert lemma_of_true_arm(plant, heavier, q) is None
+    softer = lemma_of_true_arm(plant, apply_settings(heavier, ["link2.EI=*0.8"]), q)
+    assert softer is not None
+    assert softer.alpha_star < np.inf

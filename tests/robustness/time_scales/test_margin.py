@@ -198,19 +198,26 @@ def test_nonlinear_runs_grow_below_the_bound_and_die_out_above_it(make, name, si
     assert (rate > 0) == (side < 1)
 
 
-def weighed_down(gauges=None):
+def weighed_down(gauges=None, **more):
     """One flexible link on a flexible joint under gravity, and a composite design for it."""
     link = BEAM | {"EI": {"y": 40.0}, "flexible_joint": DRIVE | {"stiffness": 400.0}}
     load = {"mass": 0.1, "inertia": [0.0, 0.0, 1e-3]}
     arm = make_arm([link], gravity=(0.0, -9.81, 0.0), payload=load)
-    tables = FAST | LQR | ({"loop": {"strain_gauges": gauges}} if gauges else {})
+    tables = FAST | LQR | more | ({"loop": {"strain_gauges": gauges}} if gauges else {})
     return arm, make_design([0.0], [0.6], "composite", **tables)
 
 
-@pytest.mark.parametrize("gauges", [None, [0.1, 0.6]])
+LOW_PASS = {"filters": [{"kind": "low-pass", "frequency": 30.0}]}
+
+
+@pytest.mark.parametrize(
+    ("gauges", "more", "slower"),
+    [(None, {}, True), ([0.1, 0.6], {}, True), (None, LOW_PASS, False)],
+    ids=["", "gauges", "filter"],  # a filter keeps its frequency on a softer arm
+)
 @pytest.mark.parametrize("s", [0.4, 30.0])
-def test_a_softer_arm_under_gravity_is_a_heavier_one_in_slower_time(s, gauges):
-    arm, design = weighed_down(gauges)
+def test_a_softer_arm_under_gravity_is_a_heavier_one_in_slower_time(s, gauges, more, slower):
+    arm, design = weighed_down(gauges, **more)
     truth = BasisChoice(kind="elements", order=1)
     controller = design_controller(arm, design, interpreted=True)
     redesigned = RedesignedLoop(
@@ -227,7 +234,7 @@ def test_a_softer_arm_under_gravity_is_a_heavier_one_in_slower_time(s, gauges):
     joints = controller.reference.sample(np.array([0.5]))[0][:, 0]
     (found,) = redesigned.spectra(s)
 
-    assert redesigned.scales_time
+    assert redesigned.scales_time == slower
     expected = np.sort_complex(linearise_loop(loop, joints, 0.0).poles)
     np.testing.assert_allclose(np.sort_complex(found), expected, rtol=1e-7)
 
