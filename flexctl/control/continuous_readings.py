@@ -34,7 +34,7 @@ def direct_continuous_law(plant: Plant, parts: LawParts, fitted: Instrumentation
 
     read = [(one.kind, one.place) for one in fitted.readings]
     differences = [(one.place, one.of) for one in fitted.differences]
-    links = fitted.link_angles, fitted.link_rates
+    links = fitted.link_angles, fitted.link_rates, fitted.rate_is_fed
     recipe = Recipe(
         write=write,
         numbers={**inner.numbers, **times},

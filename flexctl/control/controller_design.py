@@ -15,11 +15,12 @@ from flexctl.checks import Array
 from flexctl.control.controller import Controller
 from flexctl.control.fed_reference import feed_reference
 from flexctl.control.filters import filtered_law
-from flexctl.control.fitted_law import fit_law
+from flexctl.control.fitted_law import closed_on_links, fit_law
 from flexctl.control.friction_compensation import compensated_law
 from flexctl.control.laws import LawParts
 from flexctl.control.method_law import law_of_method
 from flexctl.control.prescribed_motion import is_prescribed
+from flexctl.control.readings import at_rotors
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.saturation import torque_limits
 from flexctl.control.shaped_reference import shape_reference
@@ -239,7 +240,13 @@ def _law_slopes(
     )
     q0, still = linearise(plant.nominal, plant.straight(motion.final)).q0, np.zeros(plant.m)
     given = 0.0, np.zeros(parts.n_state), motion.final, still, still, q0, np.zeros(plant.n)
-    return controller.evaluate("law_jacobian", *given)
+    by_x, by_z, z_by_x, z_by_z = map(np.array, controller.evaluate("law_jacobian", *given))
+    for first, joints in zip((0, plant.n), closed_on_links(plant, design, parts), strict=True):
+        for rotor, joint in at_rotors(plant, joints):
+            for slopes in (by_x, z_by_x):
+                slopes[:, first + joint] += slopes[:, first + rotor]
+                slopes[:, first + rotor] = 0.0
+    return by_x, by_z, z_by_x, z_by_z
 
 
 def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -127,6 +127,17 @@ def _instrumented(
         return _observed_continuously(plant, design, reference, parts, fitted)
     observer = _sampled_observer(plant, design, reference, fitted)
     return _observed(plant, design, parts, observer, fitted)
+
+
+def closed_on_links(plant: Plant, design: Design, parts: LawParts) -> tuple[Sequence[str], ...]:
+    """Joints whose position, and whose rate, a law without an observer takes behind the spring."""
+    if not design.instruments or design.observer is not None:
+        return (), ()
+    fitted, needs = fit_instruments(plant, design), _needs(plant, parts)
+    if not needs[0] | needs[1] <= {plant.coordinates[row] for row in plant.drives}:
+        return (), ()
+    fitted, _ = _with_links(plant, fitted, needs)
+    return fitted.link_angles, fitted.link_rates
 
 
 def _observed_continuously(

@@ -69,6 +69,7 @@ class Instrumentation:
 
     `sample_time` [s] is 0 for a continuous law. A law of motors takes positions and rates of the
     flexible joints in `link_angles` and `link_rates` behind the spring, in place of their rotors'.
+    `rate_is_fed`: it gets the rate of the reference too.
     """
 
     readings: tuple[Reading, ...]
@@ -76,6 +77,7 @@ class Instrumentation:
     sample_time: float
     link_angles: tuple[str, ...] = ()
     link_rates: tuple[str, ...] = ()
+    rate_is_fed: bool = True
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -141,14 +143,21 @@ def fit_instruments(plant: Plant, design: Design) -> Instrumentation:
                 )
             readings += new
     at = {one.place: k for k, one in enumerate(readings) if one.kind == "encoder"}
-    differences = [
-        Difference(place=place, of=at[place], time_constant=choice.time_constant)
-        for choice in design.instruments
-        if choice.kind == "difference"
-        for place in _places(plant, choice)
-        if place in at
-    ]
-    return Instrumentation(readings=tuple(readings), differences=tuple(differences), sample_time=T)
+    differences = list[Difference]()
+    for choice in design.instruments:
+        known = {one.place for one in differences} if choice.of_each else set()
+        places = _places(plant, choice) if choice.kind == "difference" else ()
+        differences += [
+            Difference(place=place, of=at[place], time_constant=choice.time_constant)
+            for place in places
+            if place in at and place not in known
+        ]
+    return Instrumentation(
+        readings=tuple(readings),
+        differences=tuple(differences),
+        sample_time=T,
+        rate_is_fed=design.reference.feeds != "position",
+    )
 
 
 def read_twice(fitted: Instrumentation) -> str | None:

@@ -108,5 +108,7 @@ def placed(
     for rotor, joint in at_rotors(plant, fitted.link_angles):
         q[rotor] = q[joint] + position[joint] - signals.q_d[joint]
     for rotor, joint in at_rotors(plant, fitted.link_rates):
-        v[rotor] = v[joint] + rate[joint] - signals.v_d[joint]
+        v[rotor] = v[joint]
+        if fitted.rate_is_fed:  # else the law's error is the rate itself
+            v[rotor] += rate[joint] - signals.v_d[joint]
     return q, v

@@ -97,7 +97,9 @@ def reading_delay(loop: LinearLoop, j: int) -> float:
         break_at=lambda f: break_at_reading(loop, j, f),
         step=lambda t: late_reading(loop, j, t),
     )
-    return _first_loss(family, points_per_sample(loop, seen, loop.signals.by_tau[:, [j]]))
+    direct = points_per_sample(loop, seen, loop.signals.by_tau[:, [j]])
+    # what waits in states before it acts is not in the first: as of the whole law
+    return _first_loss(family, max(direct, points_per_sample(loop, loop.K)))
 
 
 def late_reading(loop: LinearLoop, j: int, t: float) -> Array:

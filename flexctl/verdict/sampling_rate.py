@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.control import Controller, refused_at_period
+from flexctl.control import Controller, controller_at_period, refused_at_period
 from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.loop import (
     ClosedLoop,
@@ -74,8 +74,13 @@ def _law_at(
     own = bool(controller.own_states)
     if controller.observer or (own and _changes_with_its_rate(controller)):
         return remade(loop, final), True
-    sampled = controller.fitted and controller.sample_time
-    return resampled(final, controller) if sampled and own else None, False
+    if not (controller.fitted and own):
+        return None, False
+    if not controller.sample_time and controller.fitted.differences:
+        # sampled, it forms differences of readings where the continuous one filters
+        T, _ = _shortest_and_near(final)
+        controller, final = controller_at_period(controller, T), remade(loop, final)(T)
+    return resampled(final, controller) if controller.sample_time else None, False
 
 
 def map_at_period(loop: ClosedLoop, final: LinearLoop, period: float) -> Array:

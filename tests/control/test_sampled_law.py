@@ -386,3 +386,34 @@ def test_readings_that_are_kept_are_those_of_the_start_where_some_are_rare(make)
     assert kept
     assert kept == pytest.approx([0.4] * len(kept), abs=1e-9)
     assert z[controller.cycle_row] == 1
+
+
+def test_of_differences_of_each_joint_those_above_come_first(make):
+    first = DIFFERENCE | {"joint": "joint1", "time_constant": 5e-3}
+    own = [ENCODER, first, DIFFERENCE | {"time_constant": 2e-3}]
+    arm = make["two-link"]()
+    fitted = made(make, arm, own, gains={"Gp": [60.0] * 2, "Gv": [12.0] * 2}).fitted
+    found = {one.place: one.time_constant for one in fitted.differences}
+
+    assert found == {"joint1": 5e-3, "joint2": 2e-3}
+    assert len(fitted.differences) == 2
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("rate", [TACHOMETER, DIFFERENCE | {"time_constant": 1e-3}])
+def test_a_rate_that_is_not_fed_forward_gives_no_torque_at_links_either(make, rate, sampled):
+    # under gravity the rotor's desired rate differs from the link's
+    arm = make["single"](flexible_joint=ROTOR).model_copy(update={"gravity": (0.0, -9.81, 0.0)})
+    design = make_design(
+        [0.0], [0.5], "joint-pd", gains={"Gp": [3.0], "Gv": [0.4]},
+        reference={"kind": "cycloid", "from": [0.0], "to": [0.5], "duration": 1.0,
+                   "feed_forward": "position"},
+        instruments=[ENCODER | LINK, rate | LINK], loop={"sample_time": T} if sampled else {},
+    )  # fmt: skip
+    controller = design_controller(arm, design, MODES)
+    q, z = np.full(len(controller.fitted.readings), 0.1), np.zeros(controller.n_state)
+    slow, fast = (
+        float(controller.law(0.0, z, [0.2], [v_d], [0.0], q, 0 * q)[0]) for v_d in (0.0, 2.0)
+    )
+
+    assert fast == pytest.approx(slow, rel=1e-12)

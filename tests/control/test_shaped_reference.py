@@ -11,10 +11,12 @@ from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.shaped_reference import convolve, held_modes
 from flexctl.control.wrapped import wrap_controller
 from flexctl.errors import InputError
+from flexctl.loop import close_loop
+from flexctl.loop import linearise as linearise_loop
 from flexctl.model.lookup import load_model
 from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
-from tests.arms import plant_of, two_link
+from tests.arms import plant_of, rigid_link, two_link
 from tests.designs import make_design
 
 START, END = [0.2, -0.4], [1.0, 0.3]
@@ -261,3 +263,30 @@ def test_a_mode_that_the_arm_does_not_have_is_refused(make, arm):
         InputError, match=r"reference\.shaper\.frequency.*modes? with the drives held"
     ):
         shaped_controller(make[arm](), "mode3")
+
+
+@pytest.mark.usefixtures("no_compiler")
+@pytest.mark.parametrize("sampled", [{}, {"sample_time": 1e-3}])
+def test_a_loop_that_closes_on_the_link_is_shaped_as_it_closes(sampled):
+    spring = {"rotor_inertia": 0.05, "stiffness": 60.0, "damping": 0.3}
+    arm = rigid_link(inertia=0.5, flexible_joint=spring)
+    link = {"side": "link"}
+    reference = {"kind": "cycloid", "from": [0.0], "to": [1.0], "duration": 0.5}
+    tables = {
+        "gains": {"Gp": [3.0], "Gv": [0.4]},
+        "instruments": [{"kind": "encoder"} | link, {"kind": "tachometer"} | link],
+    }
+
+    def closed(loop, **more):
+        design = make_design(
+            [0.0], [1.0], "joint-pd", reference=reference | more, loop=loop, **tables
+        )
+        return close_loop(design_controller(arm, design), arm)
+
+    poles = linearise_loop(closed({})).poles
+    w = min(abs(pole) for pole in poles if pole.imag > 0)
+    shaper = closed(
+        sampled, shaper={"kind": "ZVD", "frequency": "loop1"}
+    ).controller.reference.shaper
+
+    assert shaper.frequencies[0] == pytest.approx(w, rel=1e-9)

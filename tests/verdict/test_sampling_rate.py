@@ -13,6 +13,8 @@ from flexctl.model.lookup import load_design, load_model
 from flexctl.verdict.evaluation import evaluate
 from flexctl.verdict.partial_verdicts import linear_poses_metrics
 from flexctl.verdict.sampling_rate import sampling_rate_of, smallest_sampling_rate
+from tests.arms import rigid_link
+from tests.designs import make_design
 from tests.loops import hand_made
 
 pytestmark = pytest.mark.usefixtures("no_compiler")
@@ -204,3 +206,25 @@ def test_a_difference_whose_filter_is_far_faster_than_the_samples_is_one_without
 
     assert rates[0] is not None
     assert rates[1] == pytest.approx(rates[0], rel=1e-9)
+
+
+def test_a_continuous_law_with_a_difference_is_sampled_as_its_design_is():
+    # as a filtered rate it would be stable down to 29 Hz only
+    def close_at(loop):
+        difference = {"kind": "difference", "time_constant": 0.003}
+        design = make_design(
+            [0.0], [0.5], "joint-pd", gains={"Gp": 20.0, "Gv": 5.0},
+            instruments=[{"kind": "encoder"}, difference], loop=loop,
+        )  # fmt: skip
+        return close_loop(
+            design_controller(rigid_link(inertia=1.0), design), rigid_link(inertia=1.0)
+        )
+
+    loop = close_at({})
+    rate = sampling_rate_of(loop, linearise(loop)).rate
+
+    assert rate < 6
+    for share, stable in ((0.999, True), (1.001, False)):
+        assert (
+            bool(linearise(close_at({"sample_time": share / rate})).poles.real.max() < 0) == stable
+        )
