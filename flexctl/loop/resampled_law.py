@@ -47,8 +47,10 @@ def resampled(loop: LinearLoop, controller: Controller) -> Callable[[float], Lin
         raise ComputationError(
             "a law with late readings becomes another one where it is sampled at another rate"
         )
-    rows_of = {name: controller.n_integral + k for k, name in enumerate(controller.own_states)}
-    known = {name: rows_of[name] for name in reads.names}
+    # the last, noise, is no state of a remade law
+    names = controller.own_states[: len(loop.F) - controller.n_integral]
+    rows_of = {name: controller.n_integral + k for k, name in enumerate(names)}
+    known = {name: rows_of[name] for name in reads.names if name in rows_of}
     kept = [
         _Kept(
             time_constant=one.time_constant,
