@@ -66,6 +66,19 @@ def test_the_filter_solves_its_riccati_equation(make, arm):
     )
 
 
+def test_a_pencil_that_scipy_cannot_order_is_solved_by_doubling(make, monkeypatch):
+    def fails(*_, **__):
+        raise np.linalg.LinAlgError
+
+    instruments = [{"kind": "encoder", "noise": 1e-5}, {"kind": "gauge", "xi": 0.2, "noise": 1e-3}]
+    expected = observed(make, make["single"](), instruments).observer
+    monkeypatch.setattr("scipy.linalg.solve_discrete_are", fails)
+    found = observed(make, make["single"](), instruments).observer
+
+    np.testing.assert_allclose(found.gain, expected.gain, rtol=1e-6)
+    assert found.residual < 1e-9
+
+
 def test_the_variance_of_a_sample_is_of_noise_and_rounding(make):
     encoder = {"kind": "encoder", "noise": 2e-5, "resolution": 1e-3, "sample_time": 5e-4}
     observer = observed(make, make["single"](), [encoder, GAUGE]).observer
