@@ -13,6 +13,7 @@ from flexctl import checks
 from flexctl.beam import Shapes
 from flexctl.body import Body, free_length, spread
 from flexctl.checks import Array
+from flexctl.errors import InputError
 from flexctl.model import Design, InstrumentChoice, Unquoted, refuse
 from flexctl.plant import Plant
 
@@ -134,23 +135,20 @@ def fit_instruments(plant: Plant, design: Design) -> Instrumentation:
             known = {one.name for one in readings} if choice.of_each else set()
             new = [one for one in own if one.name not in known]
             if not new:
-                expected = "something that no instrument above reads"
-                raise refuse(
-                    design.label,
-                    f"instruments[{k + 1}]",
-                    expected=expected,
-                    got=Unquoted(f"a second {choice.kind} of the same"),
-                )
+                raise _nothing_new(design, k, choice.kind)
             readings += new
     at = {one.place: k for k, one in enumerate(readings) if one.kind == "encoder"}
     differences = list[Difference]()
-    for choice in design.instruments:
+    for k, choice in enumerate(design.instruments):
         known = {one.place for one in differences} if choice.of_each else set()
         places = _places(plant, choice) if choice.kind == "difference" else ()
+        new = [place for place in places if place not in known]
+        if places and not new:
+            raise _nothing_new(design, k, choice.kind)
         differences += [
             Difference(place=place, of=at[place], time_constant=choice.time_constant)
-            for place in places
-            if place in at and place not in known
+            for place in new
+            if place in at
         ]
     return Instrumentation(
         readings=tuple(readings),
@@ -158,6 +156,13 @@ def fit_instruments(plant: Plant, design: Design) -> Instrumentation:
         sample_time=T,
         rate_is_fed=design.reference.feeds != "position",
     )
+
+
+def _nothing_new(design: Design, k: int, kind: str) -> InputError:
+    """Refuse instrument k, from 0, that reads nothing beside those above."""
+    expected = "something that no instrument above reads"
+    got = Unquoted(f"a second {kind} of the same")
+    return refuse(design.label, f"instruments[{k + 1}]", expected=expected, got=got)
 
 
 def read_twice(fitted: Instrumentation) -> str | None:

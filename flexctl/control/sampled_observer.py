@@ -34,6 +34,8 @@ from flexctl.plant import LinearPlant, Plant, linearise
 
 _LARGEST_RESIDUAL = 1e-6
 _ACCURATE = 1e-13  # residual at which no better solution is looked for
+_NO_COVARIANCE = "the covariance of its estimate does not settle"
+_CLOSER = "give noise closer in size"
 _DOUBLINGS = 60  # of the cycle: errors that last so long do not decay
 
 
@@ -251,7 +253,10 @@ def _kalman_gains(Phi: Array, Q: Array, readings: LateReadings, S: Array) -> _Ga
     Qs[:n, :n] = Q
     P = _riccati(A[0], C, Qs, R) if readings.cycle == 1 else None
     if P is None:
-        P = _cycle(A, C, Qs, R, readings)
+        try:
+            P = _cycle(A, C, Qs, R, readings)
+        except np.linalg.LinAlgError as error:
+            raise DesignError(f"observer: {_NO_COVARIANCE}; {_CLOSER}") from error
     L, last = list[Array](), P
     for step, new in zip(A, readings.arrives, strict=True):
         L.append(_corrector(last, C, R, new))
@@ -285,8 +290,10 @@ def _cycle(A: Sequence[Array], C: Array, Q: Array, R: Array, readings: LateReadi
         before, step = step[2], _after(step, step)
         if np.linalg.norm(step[2] - before) <= 1e-15 * np.linalg.norm(before):
             return step[2]
+    if readings.cycle == 1:
+        raise DesignError(f"observer: {_NO_COVARIANCE}; {_CLOSER}, or add damping")
     raise DesignError(
-        "observer: the covariance of its estimate does not settle with readings as rare as these; "
+        f"observer: {_NO_COVARIANCE} with readings as rare as these; "
         "read what moves undamped more often, or add damping"
     )
 

@@ -69,8 +69,8 @@ def linearise(
     else:
         joints = checks.shape("pose", pose, (truth.m,))
     if pose is not None:
-        check_joints(truth.arm, joints)
         for plant in (truth, controller.plant):
+            check_joints(plant.arm, joints)
             check_followed(plant.bodies, joints)
     linear = linearise_loop(subject, joints, weight)
     rest = linear.rest

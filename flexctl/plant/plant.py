@@ -580,7 +580,10 @@ class Plant(Summary):
         return np.concatenate([joints, joints[list(self.arm.rotors)], elastic])
 
     def to_nonlinear(self) -> Any:
-        """Make a `control.NonlinearIOSystem`: inputs tau, states q, v, outputs joints and tip."""
+        """Make a `control.NonlinearIOSystem`: inputs tau, states q, v, outputs joints and tip.
+
+        Raises InputError where friction has states of its own, or joints stick by events.
+        """
         return nonlinear_system(self)
 
 

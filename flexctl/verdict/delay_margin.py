@@ -98,7 +98,7 @@ def reading_delay(loop: LinearLoop, j: int) -> float:
         step=lambda t: late_reading(loop, j, t),
     )
     direct = points_per_sample(loop, seen, loop.signals.by_tau[:, [j]])
-    # what waits in states before it acts is not in the first: as of the whole law
+    # `direct` leaves out what the law keeps in states before it acts; its whole feedback does not
     return _first_loss(family, max(direct, points_per_sample(loop, loop.K)))
 
 

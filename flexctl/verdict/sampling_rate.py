@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -25,6 +25,7 @@ LEAST_RATE = 0.1  # smallest rate [Hz] that is looked for
 
 _LONGEST = 1 / LEAST_RATE  # period [s]
 _MOST_LATE = 20  # samples that a delay may span: each is an additional state
+_FEW = 1e-2  # rad that the fastest pole turns in a sample of a law that is nearly continuous
 _TELLING = 1e-9  # decay of the slowest pole over a sample that exceeds round-off
 _EXACT = 1e-5  # relative accuracy of the period
 _MOST_HALVINGS = 40  # of a period, until one is found that the design allows
@@ -51,6 +52,7 @@ def sampling_rate_of(loop: ClosedLoop, final: LinearLoop) -> SamplingRate:
 
     See `smallest_sampling_rate`. A law with an observer or late readings, or by Tustin's rule, is
     designed anew for every period, in steps of 5 %; one that is sampled at periods from its own on.
+    A continuous law with differences is that of its sampled design, which forms them of readings.
     Raises ComputationError where there is no law at another rate, or none at any rate.
     """
     controller = loop.controller
@@ -69,7 +71,10 @@ def sampling_rate_of(loop: ClosedLoop, final: LinearLoop) -> SamplingRate:
 def _law_at(
     loop: ClosedLoop, final: LinearLoop
 ) -> tuple[Callable[[float], LinearLoop] | None, bool]:
-    """Loop by period [s] of a law that depends on it otherwise, and whether it is designed anew."""
+    """Loop by period [s] of a law that depends on it otherwise, and whether it is designed anew.
+
+    Raises ComputationError where a continuous law with differences has no sampled one.
+    """
     controller = loop.controller
     own = bool(controller.own_states)
     if controller.observer or (own and _changes_with_its_rate(controller)):
@@ -78,8 +83,12 @@ def _law_at(
         return None, False
     if not controller.sample_time and controller.fitted.differences:
         # sampled, it forms differences of readings where the continuous one filters
-        T, _ = _shortest_and_near(final)
-        controller, final = controller_at_period(controller, T), remade(loop, final)(T)
+        T = _FEW / np.abs(final.poles).max()
+        try:
+            controller, made = controller_at_period(controller, T), remade(loop, final)(T)
+        except (DesignError, InputError) as error:
+            raise ComputationError(str(error)) from error
+        final = replace(made, parts=controller.part_of_state[: len(made.F)])  # without noise
     return resampled(final, controller) if controller.sample_time else None, False
 
 
@@ -213,7 +222,7 @@ def _shortest_and_near(loop: LinearLoop) -> tuple[float, float]:
     """Shortest period [s] that tells a loop from a continuous one, and one to look closely from."""
     poles = np.concatenate([np.linalg.eigvals(loop.A), loop.poles])
     slowest = max(np.abs(loop.poles.real).min(), np.finfo(float).tiny)
-    shortest = max(1e-2 / np.abs(poles).max(), loop.delay / _MOST_LATE)
+    shortest = max(_FEW / np.abs(poles).max(), loop.delay / _MOST_LATE)
     shortest = min(max(shortest, _TELLING / slowest), _LONGEST)
     folding = np.clip(np.pi / max(np.abs(poles.imag).max(), 1.0), shortest, _LONGEST)
     return shortest, max(folding / _EARLY, shortest)

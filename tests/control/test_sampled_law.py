@@ -417,3 +417,10 @@ def test_a_rate_that_is_not_fed_forward_gives_no_torque_at_links_either(make, ra
     )
 
     assert fast == pytest.approx(slow, rel=1e-12)
+
+
+def test_a_difference_that_is_left_out_altogether_is_refused(make):
+    own = [ENCODER, DIFFERENCE | {"joint": "joint1", "time_constant": 5e-3}]
+    expected = r"instruments\[3\]: expected something that no instrument above reads, got a second"
+    with pytest.raises(InputError, match=expected):
+        made(make, make["single"](), [*own, DIFFERENCE | {"time_constant": 2e-3}])

@@ -208,22 +208,31 @@ def test_a_difference_whose_filter_is_far_faster_than_the_samples_is_one_without
     assert rates[1] == pytest.approx(rates[0], rel=1e-9)
 
 
-def test_a_continuous_law_with_a_difference_is_sampled_as_its_design_is():
-    # as a filtered rate it would be stable down to 29 Hz only
+@pytest.mark.parametrize(
+    ("more", "filters", "most"),
+    [
+        ({}, [], 6),  # as a filtered rate it would be stable down to 29 Hz only
+        ({"Gi": 8.0}, [LOW | {"frequency": 25.0}], 20),
+        ({}, [LOW | {"frequency": 25.0}, LOW | {"frequency": 20.0}], 80),
+    ],
+)
+def test_a_continuous_law_with_a_difference_is_sampled_as_its_design_is(more, filters, most):
     def close_at(loop):
         difference = {"kind": "difference", "time_constant": 0.003}
         design = make_design(
-            [0.0], [0.5], "joint-pd", gains={"Gp": 20.0, "Gv": 5.0},
-            instruments=[{"kind": "encoder"}, difference], loop=loop,
+            [0.0], [0.5], "joint-pd", gains={"Gp": 20.0, "Gv": 5.0} | more,
+            instruments=[{"kind": "encoder"}, difference], filters=filters, loop=loop,
         )  # fmt: skip
         return close_loop(
             design_controller(rigid_link(inertia=1.0), design), rigid_link(inertia=1.0)
         )
 
     loop = close_at({})
-    rate = sampling_rate_of(loop, linearise(loop)).rate
+    found = sampling_rate_of(loop, linearise(loop))
+    rate = found.rate
 
-    assert rate < 6
+    assert found.limited_by is None
+    assert rate < most
     for share, stable in ((0.999, True), (1.001, False)):
         assert (
             bool(linearise(close_at({"sample_time": share / rate})).poles.real.max() < 0) == stable

@@ -26,7 +26,7 @@ from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 from flexctl.model import Arm, BasisChoice
-from flexctl.plant import STIFFNESS_ERROR, LinearPlant, Plant, linearise
+from flexctl.plant import STIFFNESS_ERROR, LinearPlant, Plant, assemble_plant, linearise
 from flexctl.robustness.stiffness.driven_mass import DrivenMass, split_mass
 from flexctl.robustness.stiffness.flutter import first_flutter
 
@@ -318,14 +318,15 @@ def _by_errors(plant: Plant, q: Array, farthest: float = FARTHEST) -> Callable[[
 def lemma_of_true_arm(plant: Plant, arm: Arm, q: Array) -> Lemma | None:
     """Evaluate the lemma at q (n,) for the difference of a model's stiffness from the true arm's.
 
-    dK = K_hat - K with K_hat of `plant`; K and the masses are those of `arm` in the same shapes,
-    for example measured where the model's are computed. An `alpha_star` above 1 means that the
-    lemma allows this error. None where dK is zero within round-off.
+    dK = K_hat - K with K_hat of `plant`; K and the masses are those of `arm` in the same
+    coordinates, for example measured where the model's are computed: modes are those of the model,
+    elements have the nodes of both. An `alpha_star` above 1 means that the lemma allows this error.
+    None where dK is zero within round-off.
     """
-    links = zip(plant.bodies, arm.links, strict=True)
-    bodies = tuple(replace(body, link=link) for body, link in links)
-    known = replace(plant.nominal, parameters=(), interpreted=True)
-    truth = replace(known, arm=arm, bodies=bodies)
+    truth = assemble_plant(arm, plant.basis, interpreted=True)
+    if plant.basis.kind == "modes":  # which assume the load at the tips
+        links = zip(plant.bodies, arm.links, strict=True)
+        truth = replace(truth, bodies=tuple(replace(body, link=link) for body, link in links))
     K_hat, K = plant.elastic_stiffness(q), truth.elastic_stiffness(q)
     dK = (K_hat - K + (K_hat - K).T) / 2
     if (np.abs(dK) <= 1e-12 * np.abs(K).max()).all():

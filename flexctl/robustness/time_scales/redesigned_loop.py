@@ -1,7 +1,8 @@
 """The separation bound of loops that are redesigned at every stiffness factor s.
 
-With gravity, a sampled law or an observer a loop is no pencil over 1/sqrt(s): gravity and the
-sample time do not scale with the stiffness, and an observer has states of its own. Such loops are
+With gravity, a sampled law or one with states a loop is no pencil over 1/sqrt(s): gravity and the
+sample time do not scale with the stiffness, and observers and filters have rates of their own. Such
+loops are
 designed and closed on a grid of factors s, and the first loss of stability is refined by root
 finding. Where gravity is the only obstacle, the time is scaled instead: in the time t sqrt(s) an
 arm with s times the stiffness is the original arm under gravity c/s (see `slowed_design`), so that

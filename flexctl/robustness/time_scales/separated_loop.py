@@ -40,7 +40,8 @@ def separate_loop(loop: ClosedLoop, joints: Array, fixed_damping: FixedDamping =
     Raises
     ------
     InputError
-        When the loop is not of this form: another method, a sampled law, an observer, gravity.
+        When the loop is not of this form: another method, a sampled law, gravity, or a
+        law with states: of an observer or of filters.
     """
     require_composite(loop.controller.design)
     why = why_not_exact(loop)
