@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from dataclasses import dataclass
 
@@ -14,10 +15,12 @@ from flexctl.verdict import UNITS
 
 _PATTERN = re.compile(r"\s*(?P<key>[\w.]+)\s*(?P<sign>[<>]=?)\s*(?P<value>\S+)\s*")
 
+_OPERATORS = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """A metric is to be at least or at most some value.
+    """A metric is to be at least or at most some value, or strictly more or less than it.
 
     Attributes
     ----------
@@ -27,14 +30,22 @@ class Limit:
         Whether `value` is the least; else the greatest.
     value
         In the unit of the metric.
+    strict
+        Whether the value itself breaks it, which matters where metrics are exactly 0 or 1.
     """
 
     key: str
     least: bool
     value: float
+    strict: bool = False
 
     def __str__(self) -> str:
-        return f"{self.key} {'>=' if self.least else '<='} {self.value!r}"
+        return f"{self.key} {self.sign} {self.value!r}"
+
+    @property
+    def sign(self) -> str:
+        """One of >=, >, <= and <."""
+        return (">" if self.least else "<") + ("" if self.strict else "=")
 
     def holds(self, values: Array) -> Array:
         """Whether it holds for values of the metric (any shape), of several joints the worst.
@@ -42,7 +53,7 @@ class Limit:
         An infinite margin is one that nothing limits; a metric that a verdict lacks, NaN, and a
         settling time of never, infinite, keep no limit.
         """
-        return values >= self.value if self.least else values <= self.value
+        return _OPERATORS[self.sign](values, self.value)
 
 
 def read_limit(text: str) -> Limit:
@@ -61,4 +72,5 @@ def read_limit(text: str) -> Limit:
         value = np.nan
     if not np.isfinite(value):
         raise InputError(f"limit: expected a number after {match['sign']}, got {match['value']!r}")
-    return Limit(key=key, least=match["sign"].startswith(">"), value=value)
+    sign = match["sign"]
+    return Limit(key=key, least=sign.startswith(">"), value=value, strict="=" not in sign)

@@ -9,6 +9,7 @@ from flexctl.errors import InputError
 from flexctl.model import BasisChoice
 from flexctl.search import Limit, read_limit, sweep
 from flexctl.search.statistics import influence, pareto_front, summarise
+from flexctl.search.tuning.requirements import read_requirement
 
 TRUTH = BasisChoice(kind="elements", order=2)
 
@@ -25,7 +26,7 @@ def judged():
     ("text", "limit"),
     [
         ("margins.gain_db>=6", Limit(key="margins.gain_db", least=True, value=6.0)),
-        (" margins.disk > 0.5 ", Limit(key="margins.disk", least=True, value=0.5)),
+        (" margins.disk > 0.5 ", Limit(key="margins.disk", least=True, value=0.5, strict=True)),
         ("effort.peak<=1e2", Limit(key="effort.peak", least=False, value=100.0)),
     ],
 )
@@ -54,6 +55,22 @@ def test_a_margin_without_a_limit_keeps_limits_and_what_is_unknown_does_not():
     least, most = read_limit("margins.gain_db>=6"), read_limit("residual.settling_time<=1")
     assert least.holds(np.array([np.inf, 6.0, 5.9, np.nan])).tolist() == [True, True, False, False]
     assert most.holds(np.array([np.inf, 1.0, 1.1, np.nan])).tolist() == [False, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("friction.slides>0", [False, True, True]),
+        ("friction.slides>=0", [True, True, True]),
+        ("friction.slides<1", [True, True, False]),
+        ("friction.slides<=1", [True, True, True]),
+    ],
+)
+def test_the_value_of_a_strict_limit_does_not_keep_it(text, kept):
+    values = np.array([0.0, 0.5, 1.0])
+    assert read_limit(text).holds(values).tolist() == kept
+    violations = [read_requirement(text).violation({"friction.slides": x}) for x in values]
+    assert [one == 0 for one in violations] == kept
 
 
 @pytest.mark.slow

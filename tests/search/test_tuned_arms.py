@@ -216,6 +216,8 @@ def test_a_quantile_stands_in_the_design_file():
     [
         ("residual.settling_time<=-1", "expected a value of at least 0"),
         ("margins.phase_deg>=400", "expected a value of at most 180"),
+        ("margins.phase_deg>180", "expected a value of less than 180"),
+        ("effort.saturated_seconds<0", "expected a value of more than 0"),
         ("stability.min_damping_ratio>=1.2", "expected a value of at most 1"),
         ("stiffness.exact.path_alpha_lower<=-2", "expected a value of at least -1"),
         ("residual.settling_time<=10", "expected a time of at most the 3 s that are run after"),

@@ -93,8 +93,10 @@ def _check_value(one: Requirement, loop: ClosedLoop) -> None:
     if one.key == SETTLING and value > tail:
         expected = f"at most the {tail:.4g} s that are run after the motion (loop.duration)"
         raise InputError(f"subject_to: expected a time of {expected}, got {one}")
-    if value > most if one.limit.least else value < least:
-        ends = f"at most {most:g}" if one.limit.least else f"at least {least:g}"
+    end = most if one.limit.least else least  # the best that any loop may have
+    if not one.limit.holds(np.array(end)):
+        beside = {">=": "at most", ">": "less than", "<=": "at least", "<": "more than"}
+        ends = f"{beside[one.limit.sign]} {end:g}"
         raise InputError(f"subject_to: expected a value of {ends}, got {one}")
 
 

@@ -110,7 +110,7 @@ class Requirement:
             return 0.0
         if not np.isfinite(value):
             return np.inf
-        return abs(value - self.limit.value) / self.size
+        return (abs(value - self.limit.value) or _SIZE_OF_ZERO) / self.size  # 0: at a strict limit
 
     @property
     def size(self) -> float:

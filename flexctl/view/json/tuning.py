@@ -83,7 +83,7 @@ def _constraint(one: Constraint, *, active: bool) -> dict[str, Any]:
     return {
         "key": requirement.key,
         "text": str(requirement),
-        "sign": ">=" if requirement.limit.least else "<=",
+        "sign": requirement.limit.sign,
         "limit": "limits" if requirement.torque_limits else requirement.limit.value,
         "nominal": requirement.nominal,
         "before": one.before,

@@ -11,7 +11,7 @@ from flexctl.search import Constraint, Objective, Requirement, TradeOff, Tuning,
 from flexctl.verdict import MORE_IS_BETTER, UNITS, Evaluation, find_reasons, unstable_orders
 from flexctl.view.words.margins import certificate_words
 from flexctl.view.words.metrics import metric_name, metric_value, units_for
-from flexctl.view.words.numbers import figure, listed, percent
+from flexctl.view.words.numbers import figure, limit_name, listed, percent
 from flexctl.view.words.sweep import shape_sentences
 from flexctl.view.words.verdict import off_reference, reason_words, rings_words
 
@@ -50,6 +50,7 @@ _WORTH_KNOWING = (
     "effort.energy",
     "friction.sticking_offset",
 )
+_SIGNS = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}
 _AMPLE = {
     "margins.gain_db": 12.0,
     "margins.phase_deg": 60.0,
@@ -150,10 +151,12 @@ def objective_name(objective: Objective) -> str:
 def limit_text(one: Requirement, units: Mapping[str, str] = UNITS) -> str:
     """Write a limit: ``at least 6 dB``, ``within the torque limits``."""
     if one.torque_limits:
-        text = "within the torque limits"
+        unit = units[one.key]
+        alike = unit in ("N m", "N", "A", "V")  # of joints with unlike commands it lists several
+        text = f"within the {limit_name(unit)}s" if alike else "within the limits of the actuators"
     else:
         value = metric_value(one.key, one.limit.value, units)
-        text = f"{'at least' if one.limit.least else 'at most'} {value}"
+        text = f"{_SIGNS[one.limit.sign]} {value}"
     return f"{text} on the nominal arm" if one.nominal else text
 
 

@@ -14,6 +14,7 @@ from flexctl.search.tuning.record import Constraint, Relief, Tuning
 from flexctl.search.tuning.requirements import read_objective, read_requirement
 from flexctl.verdict import NoiseLevels
 from flexctl.view.words.metrics import metric_value
+from flexctl.view.words.tuning import limit_text
 from tests.verdict_record import evaluation
 from tests.view.words.test_friction import sticks
 
@@ -288,6 +289,24 @@ def test_torque_limits_that_are_kept_now_are_told(tuned):
         limit = Constraint(before=12.0, value=11.9, was_met=was, **kept)
         told = flexctl.explain(replace(tuned, constraints=(limit,)))
         assert ("Kept now, and not before: peak command" in told) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "words"),
+    [
+        ("effort.peak>=5", "N", "at least 5 N"),
+        ("effort.peak>5", "N", "more than 5 N"),
+        ("effort.peak<=5", "A", "at most 5 A"),
+        ("effort.peak<5", "A", "less than 5 A"),
+        ("effort.peak<=limits", "N m", "within the torque limits"),
+        ("effort.peak<=limits", "N", "within the force limits"),
+        ("effort.peak<=limits", "A", "within the current limits"),
+        ("nominal.effort.peak<=limits", "V", "within the voltage or current limits on the nominal"),
+        ("effort.peak<=limits", "N m or V", "within the limits of the actuators"),
+    ],
+)
+def test_limits_are_told_by_their_sign_and_the_unit_of_the_commands(text, unit, words):
+    assert limit_text(read_requirement(text), {"effort.peak": unit}).startswith(words)
 
 
 def test_limits_that_an_unstable_start_kept_are_not_told_as_new(tuned):
