@@ -183,8 +183,8 @@ class Reference(Record):
     @property
     def on_one_line(self) -> bool:
         """Whether it stays on a straight line in joint space for certain, or at a pose."""
-        at_once = self.kind == "setpoint" or (self.to is not None and not self._ways)
-        return self.straight or at_once
+        known = self.to is not None and self.kind != _IN_MEMORY  # which may leave and return
+        return self.straight or self.kind == "setpoint" or (known and not self._ways)
 
     @property
     def _ways(self) -> set[float]:

@@ -1,5 +1,6 @@
 """[[filters]] and [loop] of design files: what is refused, and keys of their numbers."""
 
+import numpy as np
 import pytest
 
 from flexctl.errors import InputError
@@ -86,6 +87,16 @@ def test_a_mode_is_followed_along_a_straight_path_only():
     build(NOTCH | {"frequency": "link1.y.1"}, **gains | {"reference": way | {"duration": 1.0}})
     still = {"kind": "cycloid", "from": [0.3], "to": [0.3], "duration": 1.0}
     build(NOTCH | {"frequency": "link1.y.1"}, reference=still)
+
+
+def test_a_motion_in_memory_may_leave_the_pose_to_which_it_returns():
+    class Motion:
+        function, start, final, duration, rests = None, np.zeros(1), np.zeros(1), 1.0, True
+
+    memory = {"kind": "motion", "from": [0.0], "to": [0.0], "motion": Motion()}
+    with pytest.raises(InputError, match="expected a number, as the reference is no straight line"):
+        build(NOTCH | {"frequency": "link1.y.1"}, reference=memory)
+    build(NOTCH, reference=memory)
 
 
 def test_numbers_of_a_filter_have_keys():
