@@ -9,9 +9,15 @@ from pathlib import Path
 
 from flexctl.model import Design, design_text
 from flexctl.search import Constraint, Tuning, tuned_design
-from flexctl.verdict import unstable_orders
 from flexctl.view.words.metrics import metric_value, units_for
-from flexctl.view.words.tuning import arm_words, counted, limit_text, objective_value, on_arms
+from flexctl.view.words.tuning import (
+    arm_words,
+    counted,
+    limit_text,
+    objective_value,
+    on_arms,
+    on_other_models,
+)
 
 _FROM = re.compile(r"From .+, for .+\.")  # first or second line of a history
 
@@ -38,9 +44,7 @@ def history(tuning: Tuning, command: str) -> Iterator[str]:
     )
     yield f"{tuning.objective}: {before} -> {after}"
     yield from (_limit(one, units) for one in tuning.constraints)
-    if finer := unstable_orders(tuning.after):
-        orders = ", ".join(map(str, finer))
-        yield f"UNSTABLE on other models of the arm, at rest or while moving: {orders} per link."
+    yield from (f"Warning: {said[0].lower()}{said[1:]}" for said in on_other_models(tuning.after))
     more = " (interrupted)" if tuning.interrupted else ""
     arms = counted(len(tuning.judged_on), "arm")
     share = f", limits to be kept {on_arms(tuning)}" if tuning.quantile is not None else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -31,6 +31,7 @@ _OWN_SENTENCE = (  # codes of reasons
     "no-rest-at-poses",
     "spillover",
     "spillover-at-pose",
+    "no-rest-on-finer-truth",
 )
 _WORTH_KNOWING = (
     _SETTLING,
@@ -251,17 +252,24 @@ def _of_several(tuning: Tuning) -> bool:
     return len(tuning.judged_on) > 1 and not tuning.objective.nominal
 
 
-def _spillover(after: Evaluation, finer: Sequence[int]) -> Iterator[str]:
-    """Say on which orders it is unstable: at rest at the end, or along its motion alone."""
+def on_other_models(after: Evaluation) -> Iterator[str]:
+    """Say on which orders it is unstable, at rest or along its motion alone, or does not rest."""
     reasons = {reason.code: reason.facts for reason in find_reasons(after)}
-    along = reasons.get("spillover-at-pose", {}).get("orders", [])
-    at_rest = [order for order in finer if order not in along]
-    for lead, orders in (("It", at_rest), ("Held still at poses of its motion it", along)):
-        if finer and orders:
-            yield (
-                f"{lead} is unstable on other models of the arm, of {listed([*map(str, orders)])} "
-                f"{after.truth.kind} per link (spillover)."
-            )
+    along, no_rest = (
+        reasons.get(code, {}).get("orders", [])
+        for code in ("spillover-at-pose", "no-rest-on-finer-truth")
+    )
+    at_rest = [order for order in unstable_orders(after) if order not in (*along, *no_rest)]
+    for said, orders, why in (
+        ("It is unstable", at_rest, " (spillover)"),
+        ("Held still at poses of its motion it is unstable", along, " (spillover)"),
+        ("It has no equilibrium at its reference", no_rest, ""),
+    ):
+        if orders:
+            models = "other models" if len(orders) > 1 else "another model"
+            kind = after.truth.kind.removesuffix("s") if orders == [1] else after.truth.kind
+            of = f"{listed([*map(str, orders)])} {kind}"
+            yield f"{said} on {models} of the arm, of {of} per link{why}."
 
 
 def _limits(tuning: Tuning) -> Iterator[str]:
@@ -270,7 +278,8 @@ def _limits(tuning: Tuning) -> Iterator[str]:
     if not tuning.feasible:
         beyond = [one for one in lost if not _holds(one, one.value)]
         finer = [] if _is_unstable(tuning.after) else unstable_orders(tuning.after)
-        yield from _spillover(tuning.after, finer)
+        if finer:
+            yield from on_other_models(tuning.after)
         stability, failed = tuning.after.stability, tuning.after.failed
         if failed:
             yield f"{tuning.after.name} has no full verdict: {failed.rstrip('.')}."
@@ -516,6 +525,19 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
+def _on_a_share(tuning: Tuning, unseen: Unseen, value: str) -> str:
+    """Say what the objective is on the share of the arms that is asked for."""
+    objective, share = tuning.objective, percent(tuning.quantile)
+    name, key = objective_name(objective), objective.metric
+    if unseen.objective == np.inf:
+        lacking = "the tip settles" if key == _SETTLING else f"{name} has a finite value"
+        return f"{lacking} on less than {share} of them"
+    if unseen.objective == -np.inf:
+        return f"on {share} of them {name} has no limit"
+    more = key in MORE_IS_BETTER and objective.sums[0][str(key)] == 1
+    return f"on {share} of them {name} is {'at least' if more else 'at most'} {value}"
+
+
 def _unseen(tuning: Tuning, unseen: Unseen) -> Iterator[str]:
     worst, arms = arm_words(tuning, unseen.worst), counted(unseen.n, "arm")
     name = objective_name(tuning.objective)
@@ -524,9 +546,10 @@ def _unseen(tuning: Tuning, unseen: Unseen) -> Iterator[str]:
         yield f"On {arms} that tuning had not seen all limits are kept."
         return
     if tuning.quantile is not None:
+        said = "" if tuning.objective.nominal else f"{_on_a_share(tuning, unseen, value)}; "
         yield (
-            f"Of {arms} that tuning had not seen, limits are kept on {unseen.met}; on "
-            f"{percent(tuning.quantile)} of them {name} is at most {value}; the worst is {worst}."
+            f"Of {arms} that tuning had not seen, limits are kept on {unseen.met}; {said}the worst "
+            f"is {worst}."
         )
         return
     if unseen.met == unseen.n:

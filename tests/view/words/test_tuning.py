@@ -10,9 +10,10 @@ from flexctl.loop import FinalEquilibrium
 from flexctl.model import load_design
 from flexctl.search.tuning.free_numbers import FreeNumber, read_free
 from flexctl.search.tuning.local_search import Found
-from flexctl.search.tuning.record import Constraint, Relief, Tuning
+from flexctl.search.tuning.record import Constraint, Relief, Tuning, Unseen
 from flexctl.search.tuning.requirements import read_objective, read_requirement
 from flexctl.verdict import NoiseLevels
+from flexctl.view.tuned_file import history
 from flexctl.view.words.metrics import metric_value
 from flexctl.view.words.tuning import limit_text
 from tests.verdict_record import evaluation
@@ -334,6 +335,43 @@ def test_a_torque_limit_that_is_kept_is_no_reason_of_an_unstable_loop(tuned):
     )
     told = flexctl.explain(replace(tuned, constraints=known, feasible=False))
     assert "Not kept: gain margin 3 dB, to be at least 6 dB." in told
+
+
+@pytest.mark.parametrize(
+    ("rates", "words"),
+    [
+        ((0.5, -1.0), "It is unstable on another model of the arm, of 6 elements per link (spill"),
+        ((0.5, 0.2), "It is unstable on other models of the arm, of 6 and 8 elements per link"),
+        ((np.nan, -1.0), "It has no equilibrium at its reference on another model of the arm"),
+    ],
+)
+def test_models_without_an_equilibrium_are_not_unstable(tuned, rates, words):
+    stability = evaluation("hub-pd-tuned").stability
+    worse = replace(stability, abscissae=(*stability.abscissae[:-2], *rates))
+    lost = replace(tuned, after=evaluation("hub-pd-tuned", stability=worse), feasible=False)
+    told = flexctl.explain(lost)
+    assert words in told
+    assert told.count("per link") == 1
+    assert ("unstable" in told) == np.isfinite(rates[0])
+    assert f"Warning: {words[0].lower()}{words[1:]}" in " ".join(history(lost, ""))
+
+
+@pytest.mark.parametrize(
+    ("goal", "value", "words"),
+    [
+        ("margins.gain_db", -6.0, "; on 90 % of them gain margin is at least 6 dB; the worst"),
+        ("margins.gain_db", -np.inf, "; on 90 % of them gain margin has no limit; the worst"),
+        ("effort.energy", 2.0, "; on 90 % of them energy is at most 2 J; the worst"),
+        ("effort.energy", np.inf, "; energy has a finite value on less than 90 % of them; the"),
+        ("residual.settling_time", np.inf, "; the tip settles on less than 90 % of them; the"),
+        ("nominal.effort.energy", -np.inf, "limits are kept on 19; the worst is"),
+    ],
+)
+def test_a_share_of_unseen_arms_has_the_objective_or_better(tuned, goal, value, words):
+    arm = {"truth.payload.mass": 2.0}
+    unseen = Unseen(n=20, met=19, worst=arm, violation=0.1, lost=None, objective=value)
+    found = replace(tuned, objective=read_objective(goal), quantile=0.9, unseen=unseen)
+    assert words in flexctl.explain(found)
 
 
 @pytest.mark.parametrize(
