@@ -533,7 +533,9 @@ def close_around(controller: Controller, truth: Plant) -> ClosedLoop:
     if is_prescribed(controller.design):
         arm = as_driven(truth.arm)
         kept = tuple(name for name in truth.parameters if name in known_numbers(arm))
-        truth = replace(truth, arm=arm, parameters=kept)
+        links = zip(truth.bodies, arm.links, strict=True)
+        bodies = tuple(replace(body, link=link) for body, link in links)
+        truth = replace(truth, arm=arm, bodies=bodies, parameters=kept)
         controller = design_on(truth, controller.design)
     own, positions = controller.plant, controller.design.loop.strain_gauges
     if controller.fitted:

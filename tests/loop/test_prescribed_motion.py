@@ -6,9 +6,10 @@ import scipy.integrate
 
 from flexctl.control import design_controller
 from flexctl.errors import InputError
-from flexctl.loop.closed_loop import close_loop
+from flexctl.loop.closed_loop import close_around, close_loop
 from flexctl.loop.linear import linearise, linearise_loop
 from flexctl.model import BasisChoice, Design, build
+from flexctl.plant import assemble_plant
 from flexctl.plant.linearisation import linearise as linearise_plant
 from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
@@ -350,3 +351,17 @@ def test_friction_that_falls_early_is_smoothed_before_it_falls():
 
     assert link.friction.smoothing_velocity == pytest.approx(5e-5)
     assert link.friction.reached > 0.9 * 2.0
+
+
+@pytest.mark.parametrize("free", [(), ("payload.mass",)])
+def test_a_truth_without_free_numbers_has_the_friction_of_what_is_driven_too(free):
+    own = FRICTIONS["events"]
+    arm = make_arm([flexible(0.4, EI=20.0, friction=own)], DOWN, {"mass": 0.05})
+    design = motion([0.2], [0.7])
+    truth = assemble_plant(arm, BasisChoice(order=1), parameters=free)
+    loop = close_around(design_controller(arm, design), truth)
+    q, v, held = loop.truth.straight([0.3]), np.array([0.5, 0.0]), np.zeros(2)
+    rubs = loop.truth.inverse_dynamics(q, v, held)
+    smooth = loop.truth.without_friction.inverse_dynamics(q, v, held)
+
+    np.testing.assert_allclose(rubs - smooth, [level(own, 0.5), 0.0], atol=1e-9)
