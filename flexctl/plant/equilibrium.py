@@ -45,7 +45,8 @@ def _wound_up(plant: Plant, q: Array, torque: Array) -> Array:
     for j, drive in enumerate(plant.drives):
         spring = plant.arm.links[j].flexible_joint
         if spring is not None:
-            wound[drive] += torque[j] / spring.stiffness
+            error = plant.stiffness_error.get(f"rotor{j + 1}", 0.0)
+            wound[drive] += torque[j] / (spring.stiffness * (1 + error))
     return wound
 
 

@@ -7,6 +7,7 @@ import pytest
 from flexctl.beam.matrices import assemble_matrices
 from flexctl.errors import InputError
 from flexctl.model.record import BasisChoice
+from flexctl.plant.equilibrium import find_equilibrium
 from flexctl.plant.plant import assemble_plant
 from tests.arms import plant_of, wrong_plant
 
@@ -156,6 +157,18 @@ def test_free_errors_are_numbers_beside_those_of_the_arm(arm_of):
     assert at.inverse_dynamics(q, v, a) == pytest.approx(known.inverse_dynamics(q, v, a), rel=1e-12)
     assert at.casadi_functions is free.casadi_functions
     assert at.nominal.content == free_plant(arm, "link1.EI.y").content
+
+
+def test_a_model_with_wrong_springs_rests_where_its_own_forces_balance(arm_of):
+    arm = arm_of("sprung").model_copy(update={"gravity": (0.0, -1.0, 0.0)})
+    plant = plant_of(arm, "modes", 1).of_any_stiffness
+    wrong = plant.at({"stiffness_error[rotor1]": 0.5, "stiffness_error[link2.y.1]": -0.2})
+    q, tau = find_equilibrium(wrong, np.zeros(wrong.n))
+    held = np.zeros(wrong.n)
+    held[list(wrong.drives)] = tau
+
+    assert np.abs(tau).max() > 0.1
+    assert wrong.gravity(q) + wrong.elastic_force(q) == pytest.approx(held, abs=1e-11)
 
 
 def test_errors_of_zero_leave_the_functions_as_they_are(arm_of):
