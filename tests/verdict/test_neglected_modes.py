@@ -20,7 +20,7 @@ from flexctl.view.explain import explain
 from flexctl.view.json.responses import _neglected
 from flexctl.view.to_json import to_json
 from flexctl.view.words.responses import neglected_words
-from tests.arms import single_link, two_link
+from tests.arms import make_arm, single_link, two_link
 from tests.designs import make_design
 from tests.loops import hand_made
 
@@ -204,3 +204,17 @@ def test_a_slow_unstable_pole_counts_beside_fast_modes():
     found = small_gain_test(falling, fine, None)
 
     assert (found.unstable_design, found.unstable_truth) == (1, 1)
+
+
+def test_a_pose_at_which_links_buckle_has_no_result_and_the_others_have_theirs():
+    # from hanging over upright, where the link buckles under gravity, to hanging
+    link = {"joint": "revolute", "length": 1.0, "mass_per_length": 0.3, "joint_inertia": 0.5}
+    arm = make_arm([link | {"EI": {"y": 0.5}}], (0.0, -9.81, 0.0), {"mass": 0.05})
+    loop = closed(arm, [-np.pi / 2], [1.5 * np.pi], 3, method="joint-pd")
+    first, *path = neglected_modes(loop, n_path=3)
+
+    assert not first.why
+    assert [one.t for one in path] == pytest.approx([0.0, 0.25, 0.5])
+    assert [bool(one.why) for one in path] == [False, True, False]
+    assert "buckle" in path[1].why
+    assert path[1].stable is None
