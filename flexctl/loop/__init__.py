@@ -64,7 +64,7 @@ from flexctl.loop.linear_loop import (
 )
 from flexctl.loop.remade_law import remade
 from flexctl.loop.resampled_law import resampled
-from flexctl.loop.setup import LADDER, Setup, default_truth, shows_spillover
+from flexctl.loop.setup import LADDER, Setup, default_truth, finest_basis, shows_spillover
 
 __all__ = [
     "APPLY",
@@ -93,6 +93,7 @@ __all__ = [
     "equilibrium_at_reference",
     "exceeding",
     "find_loop_equilibrium",
+    "finest_basis",
     "follow_equilibrium",
     "holding_torque",
     "in_words",

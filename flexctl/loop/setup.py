@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flexctl import checks
 from flexctl.beam import HIGHEST_ORDER
-from flexctl.model import Arm, BasisChoice, load_model
+from flexctl.control import Controller
+from flexctl.model import Arm, BasisChoice, Design, load_model
 from flexctl.plant import Plant, assemble_plant, nonzero_numbers
 
 LADDER = (1, 2, 4, 6, 7, 8, 9)
@@ -84,6 +85,22 @@ class Setup:
         same = self.true_arm is self.design_arm
         arm = change(self.design_arm)
         return replace(self, design_arm=arm, true_arm=arm if same else change(self.true_arm))
+
+
+def finest_basis(
+    designs: Sequence[Design | Controller], basis: BasisChoice | None = None
+) -> BasisChoice:
+    """Return the discretisation of highest order that design plants have, of several the first.
+
+    The truth of an arm whose file names none follows it, so that no design is judged on a plant
+    that is coarser than its own. `basis` takes the place of that of the files.
+
+    Raises InputError when it is no record.
+    """
+    if basis is not None:
+        checks.kind("design_basis", basis, BasisChoice)
+    own = [d.plant.basis if isinstance(d, Controller) else basis or d.basis for d in designs]
+    return max(own, key=lambda one: one.order)
 
 
 def default_truth(arm: Arm, design_basis: BasisChoice) -> BasisChoice:

@@ -17,7 +17,7 @@ import numpy as np
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import FlexctlWarning, InputError
-from flexctl.loop import Setup, ShapesChoice
+from flexctl.loop import Setup, ShapesChoice, finest_basis
 from flexctl.model import (
     Arm,
     BasisChoice,
@@ -273,7 +273,8 @@ def sweep(
         )
     bounds = tuple(read_limit(one) for one in limits)
     wanted = _wanted(metrics, bounds)
-    setup = Setup.of(arm, design_basis or sets[0].basis, true_arm=true_arm, truth_basis=truth_basis)
+    finest = finest_basis(sets, design_basis)
+    setup = Setup.of(arm, finest, true_arm=true_arm, truth_basis=truth_basis)
     judged = None if any(key.startswith(OF_RUNS) for key in wanted) else wanted
     rebuilt = is_rebuilt(shapes)
     varied = points.variations, points.samples, rebuilt, judged

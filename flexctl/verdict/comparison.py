@@ -21,7 +21,7 @@ from flexctl.control import (
     make_reference,
 )
 from flexctl.errors import DesignError, InputError
-from flexctl.loop import LADDER, ClosedLoop, Setup, close_around
+from flexctl.loop import LADDER, ClosedLoop, Setup, close_around, finest_basis
 from flexctl.model import Arm, BasisChoice, Design, check_design, load_design, load_model
 from flexctl.parallel import in_parallel
 from flexctl.plant import Plant, assemble_plant, linearise
@@ -116,7 +116,7 @@ def compare(
         Gain sets to compare; a given controller keeps its own design plant.
     true_arm, truth_basis
         The arm as it is, and its discretisation; by default the same arm, with the truth that its
-        file names or two modes more than the first design has.
+        file names or two modes more than the finest design plant has.
     design_basis
         Discretisation of all design plants in place of the files'.
     baseline
@@ -163,8 +163,8 @@ def compare(
         if name in names[:k]:
             raise InputError(f"designs: expected every name once, got {name} twice")
     say = progress or (lambda _words: None)
-    first = design_basis or files[0].basis
-    setup = Setup.of(arm, first, true_arm=true_arm, truth_basis=truth_basis)
+    finest = finest_basis(designs, design_basis)
+    setup = Setup.of(arm, finest, true_arm=true_arm, truth_basis=truth_basis)
     basis = setup.truth_basis
     say(f"assembling the truth plant: {basis.order} {basis.kind} per link and plane")
     truth = setup.truth()

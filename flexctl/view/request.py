@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flexctl.errors import FlexctlWarning, InputError
-from flexctl.loop import default_truth
+from flexctl.loop import default_truth, finest_basis
 from flexctl.model import (
     Arm,
     BasisChoice,
@@ -123,10 +123,10 @@ def truth_basis(arm: Arm, design: BasisChoice, options: LoopOptions) -> BasisCho
     return build(BasisChoice, table, "--truth-drop-above")
 
 
-def judged_on(options: LoopOptions, arm: Arm, design: Design) -> dict[str, Any]:
+def judged_on(options: LoopOptions, arm: Arm, *designs: Design) -> dict[str, Any]:
     """Choose true arm and discretisations, under the names that margins and comparisons take."""
     basis, as_it_is = design_basis(options), true_arm(arm, options)
-    truth = truth_basis(as_it_is, basis or design.basis, options)
+    truth = truth_basis(as_it_is, finest_basis(designs, basis), options)
     return {"true_arm": as_it_is, "truth_basis": truth, "design_basis": basis}
 
 

@@ -6,10 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flexctl.loop.setup import Setup, default_truth
+from flexctl.control.controller_design import design_controller
+from flexctl.loop.setup import Setup, default_truth, finest_basis
 from flexctl.model.design import Design
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
+from flexctl.search.sweeps import sweep
 from flexctl.verdict.comparison import baseline_design, compare
 from flexctl.view.explain import explain
 from flexctl.view.to_json import to_json
@@ -132,6 +134,33 @@ def test_the_truth_is_the_files_or_two_modes_finer(make, rrp_arm):
     assert default_truth(make["single"](), choice) == BasisChoice(kind="modes", order=3)
     setup = Setup.of(make["single"](), choice, true_arm=rrp_arm)  # that of the arm as it is
     assert setup.truth_basis == BasisChoice(kind="elements", order=4)
+
+
+def test_the_truth_is_finer_than_every_design_plant_whatever_their_order(make):
+    arm, gains = make["single"](), {"Gp": [20.0], "Gv": [6.0]}
+    coarse, fine = (
+        named(make["design"]([0.0], [0.1], "joint-pd", gains=gains, basis={"order": n}), name)
+        for n, name in ((1, "coarse"), (2, "fine"))
+    )
+    both, points = [coarse, fine], {"gains.Gp": [20.0]}
+    known, found = (
+        sweep(arm, both, points, metrics="linear", jobs=1, truth_basis=basis).metrics
+        for basis in (BasisChoice(order=4), None)
+    )
+    np.testing.assert_array_equal(*(m["stability.spectral_abscissa"] for m in (known, found)))
+    said = []
+
+    def stop(words):
+        said.append(words)
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        compare(arm, both, progress=stop)
+    assert said == ["assembling the truth plant: 4 modes per link and plane"]
+    controller = design_controller(arm, coarse, BasisChoice(order=3))
+    for designs, order in (([coarse], 1), ([coarse, controller], 3)):
+        assert finest_basis(designs).order == order
+    assert finest_basis([fine, controller], BasisChoice(order=1)).order == 3
 
 
 def test_designs_are_made_for_the_arm_as_modelled_and_judged_on_the_arm_as_it_is(make):

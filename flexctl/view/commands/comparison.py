@@ -51,7 +51,7 @@ def compare_designs(options: CompareOptions, model: str, words: Sequence[str]) -
     _check_scatter(options)
     arm = load_arm(model, options)
     designs = [load_gain_set(word, arm) for word in words]
-    judged = judged_on(options, arm, designs[0])
+    judged = judged_on(options, arm, *designs)
     unwritten: list[InputError] = []
     with progress() as say:
         comparison = compare(

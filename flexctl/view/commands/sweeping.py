@@ -71,7 +71,7 @@ def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Re
             shapes=options.shapes,
             progress=teller(say),
             interrupted=heeded,
-            **judged_on(options, arm, designs[0]),
+            **judged_on(options, arm, *designs),
         )
     summaries = summarise(found)
     front, listed = pareto_front(found, pareto), [*named_metrics, *pareto]
