@@ -24,6 +24,7 @@ from flexctl.control.readings import at_rotors
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.saturation import torque_limits
 from flexctl.control.shaped_reference import shape_reference
+from flexctl.control.tustin_integrals import integrals_by_tustin, sums_by_tustin
 from flexctl.errors import DesignError, InputError
 from flexctl.model import (
     CHOSEN_GAINS,
@@ -181,8 +182,9 @@ def controller_at_period(controller: Controller, period: float) -> Controller:
 
     Raises InputError, DesignError as `design_controller`.
     """
-    law = controller.inside
-    known = law if law and not law.own_states else None  # only own states depend on the period
+    law, loop = controller.inside, controller.design.loop
+    alike = law and not law.own_states and not sums_by_tustin(law, loop)
+    known = law if alike else None  # of a law that is the same at every period
     return design_on(controller.plant, sampled_design(controller.design, period), known)
 
 
@@ -203,7 +205,7 @@ def refused_at_period(controller: Controller, period: float) -> str | None:
 
 def _law_parts(plant: Plant, design: Design, motion: ReferenceMotion) -> LawParts:
     """Build the law of the method, with friction compensation, fed rates and filters around it."""
-    parts = law_of_method(plant, design, motion)
+    parts = integrals_by_tustin(law_of_method(plant, design, motion), plant, design.loop)
     if design.friction_compensation:
         parts = compensated_law(parts, plant, design.friction_compensation)
     parts = feed_reference(plant, parts, design.reference.feeds)
@@ -222,7 +224,8 @@ def _law_slopes(
         expected = "numbers or modes of the arm, as the law comes from outside"
         got = design.reference.shaper and design.reference.shaper.frequency
         raise refuse(design.label, "reference.shaper.frequency", expected=expected, got=got)
-    if design.loop.sample_time and parts.own_states and design.method in METHODS:
+    by_period = bool(parts.own_states) or sums_by_tustin(parts, design.loop)
+    if design.loop.sample_time and by_period and design.method in METHODS:
         loop = design.loop.model_copy(update={"sample_time": 0.0})
         design = design.model_copy(update={"loop": loop})
         parts = _law_parts(plant, design, motion)

@@ -13,7 +13,13 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.control.followed_frequency import followed_frequency
 from flexctl.control.laws import LawParts, Recipe, Signals, law_function, law_key
-from flexctl.control.linear_part import LinearPart, in_series, part_response, timed
+from flexctl.control.linear_part import (
+    LinearPart,
+    in_series,
+    part_response,
+    timed,
+    tustin_words,
+)
 from flexctl.control.path_schedule import (
     PathTable,
     path_numbers,
@@ -219,8 +225,7 @@ def _sentences(plant: Plant, design: Design, filters: list[list[_Channel]]) -> I
     if design.loop.discretisation == "exact":
         yield "each filter is discretised exactly, its input held over a sample"
         return
-    at = f"exact at {design.loop.prewarp:g} rad/s" if design.loop.prewarp else "without prewarping"
-    yield f"each filter is discretised by Tustin's rule, {at}"
+    yield f"each filter is discretised by Tustin's rule, {tustin_words(design.loop)}"
 
 
 def _words(plant: Plant, one: Filter, channels: list[_Channel]) -> str:

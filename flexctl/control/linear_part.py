@@ -78,9 +78,20 @@ def timed(part: LinearPart, loop: Loop) -> tuple[Array, Array]:
         k = len(A)
         pair = np.block([[A * T, np.eye(k)], [np.zeros((k, 2 * k))]])
         return A @ scipy.linalg.expm(pair)[:k, k:], part.C  # the corner is (e^{AT} - I)/(AT)
-    a = tan(loop.prewarp * T / 2) / loop.prewarp if loop.prewarp else T / 2
+    a = tustin_step(loop)
     inverse = np.linalg.inv(np.eye(len(A)) - a * A)
     return 2 * a / T * inverse @ A, part.C @ inverse
+
+
+def tustin_step(loop: Loop) -> float:
+    """Return a [s] of Tustin's rule, s = (z - 1)/(a (z + 1)), as above."""
+    T, w = loop.sample_time, loop.prewarp
+    return tan(w * T / 2) / w if w else T / 2
+
+
+def tustin_words(loop: Loop) -> str:
+    """Say at which frequency Tustin's rule is exact."""
+    return f"exact at {loop.prewarp:g} rad/s" if loop.prewarp else "without prewarping"
 
 
 def part_response(

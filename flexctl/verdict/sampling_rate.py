@@ -77,7 +77,7 @@ def _law_at(
     """
     controller = loop.controller
     own = bool(controller.own_states)
-    if controller.observer or (own and _changes_with_its_rate(controller)):
+    if controller.observer or _changes_with_its_rate(controller):
         return remade(loop, final), True
     if not (controller.fitted and own):
         return None, False
@@ -128,7 +128,10 @@ def why_no_sampling_rate(loop: ClosedLoop, final: LinearLoop) -> str | None:
 def _changes_with_its_rate(controller: Controller) -> bool:
     """Whether a law depends on its rate otherwise than by exact discretisation."""
     late = any(one.late for one in controller.fitted.readings) if controller.fitted else False
-    return late or controller.design.loop.discretisation == "tustin"
+    if late and controller.own_states:
+        return True
+    by_tustin = controller.design.loop.discretisation == "tustin"
+    return by_tustin and bool(controller.own_states or controller.n_integral)
 
 
 def _allowed(controller: Controller, stable: float) -> SamplingRate:

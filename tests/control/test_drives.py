@@ -1,5 +1,6 @@
 """PID, cascade and positive position feedback: laws against their formulas, and their poles."""
 
+import control
 import numpy as np
 import pytest
 import scipy.linalg
@@ -184,6 +185,38 @@ def test_sampled_laws_tend_to_continuous_ones(make, method, discretisation):
     slow = poles[0][np.abs(poles[0]) < 60]
     errors = [np.abs(own[:, None] - slow[None]).min(0).max() for own in poles[1:]]
     assert errors[0] / errors[1] == pytest.approx(2, rel=0.1)  # the hold is late by T/2
+
+
+@pytest.mark.parametrize("prewarp", [None, 30.0])
+def test_by_tustins_rule_pid_is_that_of_python_control(make, prewarp):
+    T = 0.01
+    timed = {"sample_time": T, "discretisation": "tustin"}
+    timed |= {} if prewarp is None else {"prewarp": prewarp}
+    controller = close(make, "single", "pid", loop=timed).controller
+    n, still, end = controller.plant.n, np.zeros(1), controller.reference.final
+    given = 0.0, np.zeros(controller.n_state), end, still, still, np.zeros(n), np.zeros(n)
+    K, L, E, F = map(np.array, controller.evaluate("law_jacobian", *given))
+    own = control.ss(np.eye(2) + T * F, T * E[:, :1], L, K[:, :1], T)
+    s = control.tf("s")
+    pid = -(60 + 30 / s + 12 * 150 * s / (s + 150))
+    theirs = control.c2d(pid, T, "bilinear", prewarp_frequency=prewarp)
+    w = np.geomspace(0.1, 300, 20)
+    expected = theirs(np.exp(1j * w * T))
+    np.testing.assert_allclose(own(np.exp(1j * w * T)), expected, rtol=1e-9)
+    assert any("integrals are discretised by Tustin's rule" in x for x in controller.assumptions)
+
+
+@pytest.mark.parametrize("name", ["two-link", "sliding"])
+def test_integrals_by_tustins_rule_hold_the_arm_as_others_do(make, name):
+    # the rule changes how the error is summed, not where the sum comes to rest
+    loops = [
+        close(make, name, "pid", loop={"sample_time": 1e-3, "discretisation": rule})
+        for rule in ("exact", "tustin")
+    ]
+    final = loops[0].controller.reference.final
+    exact, own = (find_loop_equilibrium(one, final, 0.0) for one in loops)
+    np.testing.assert_allclose(own.q, exact.q, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(own.z, exact.z, rtol=1e-8, atol=1e-12)
 
 
 TABLE = {"summary": "x", "source": "own", "model": "a"}

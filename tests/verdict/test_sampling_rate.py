@@ -111,6 +111,10 @@ SAMPLED = {"sample_time": T, "delay": T / 2}
 IDEAL = {"measures": ["encoder", "tachometer", "strain_gauge"]}
 ANEW = {
     "tustin": ("pid", {"loop": {"sample_time": T, "discretisation": "tustin"}}),
+    "sums by tustin": (
+        "joint-pd",
+        {"loop": {"sample_time": T, "discretisation": "tustin"}, "gains": {"Gi": [10.0]}},
+    ),
     "late": ("joint-pd", {"instruments": [LATE, DIFFERENCE[1]], "loop": SAMPLED}),
     "observer": ("joint-pd", {"loop": SAMPLED, **OBSERVED}),
     "integral": ("joint-pd", {"loop": SAMPLED, "gains": {"Gi": [10.0]}, **OBSERVED}),
