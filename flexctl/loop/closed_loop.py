@@ -445,7 +445,8 @@ class ClosedLoop(Summary):
         end = own + int(finite.sum())
         bounds, tracking = numbers[own:end, 0], numbers[end : end + len(self._tracking), 0]
         limited = limit_torque(tau, finite, bounds)
-        sizes = n_i, self.controller.n_own
+        within = self.controller.inside or self.controller  # states that wait settle by themselves
+        sizes = n_i, within.n_state - n_i
         stops = integral_rates(inputs[1], tau, z_rate, limited, sizes, tracking) if n_i else ()
         acting = limit_torque(self._in_steps(limited, numbers), finite, bounds)
         return acting, ca.vertcat(stops, z_rate[n_i:, 0])  # with one entry [1:] would be a row

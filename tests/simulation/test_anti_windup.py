@@ -96,6 +96,30 @@ def test_with_an_observer_of_all_states_the_run_is_the_same(make, how):
     np.testing.assert_allclose(run.q[0], by_hand(TIMES, how), atol=2e-4)
 
 
+ORDER_TWO = [{"kind": "notch", "frequency": 200.0}, {"kind": "low-pass", "frequency": LAG}]
+
+
+@pytest.mark.parametrize("one", ORDER_TWO)
+def test_readings_that_wait_do_not_change_how_an_integral_is_driven_back(make, one):
+    """Behind filters of gain 1 at rest L is -Gi, also at samples without a new reading."""
+    gains = {"Gp": [Kp], "Gv": [Kd], "Gi": [Ki]}
+    loop = {"sample_time": 2e-3, "anti_windup": "back-calculation", "tracking_time": TRACKING}
+    read = [{"kind": "encoder", "sample_time": 6e-3}, {"kind": "difference"}]
+    tables = {"kind": "setpoint", "gains": gains, "loop": loop, "filters": [one]}
+    design = make["design"]([0.0], [1.0], "joint-pd", instruments=read, **tables)
+    closed = make["close"](make["rigid-link"](torque=LIMIT), design)
+    controller = closed.controller
+    z = np.linspace(3.0, 5.0, controller.n_state)
+    desired, seen = (np.ones(1), np.zeros(1), np.zeros(1)), (np.zeros(1), np.zeros(1))
+    for sample in range(1, controller.cycle + 1):
+        z[controller.cycle_row] = sample
+        tau, rate = map(np.ravel, map(np.array, controller.law(0, z, *desired, *seen)))
+        acts, moved = closed.law(0, z, *desired, *seen, closed.law_numbers)
+        excess = float(acts) - tau[0]
+        assert abs(excess) > 0.1
+        assert float(moved[0]) == pytest.approx(rate[0] - excess / Ki / TRACKING, rel=1e-9)
+
+
 def test_the_two_ways_differ():
     clamped, driven = (by_hand(TIMES, how) for how in WAYS)
     assert np.abs(clamped - driven).max() > 0.01
