@@ -537,7 +537,9 @@ BEYOND = Interval(lower=None, upper=replace(FLUTTER, alpha=3.54), unknowns=8)
 HOPELESS = OrderMargin(basis=MODES, interval=None, abscissa=1.0, alpha_star=0.3, why="joint1 grows")
 
 
-@pytest.mark.slow_but("changes20-final pose: links +-3 %,*", "changes21-no errors were found")
+@pytest.mark.slow_but(
+    "changes20-final pose: links +-3 %,*", "changes21-no errors were found", "*: no equilibrium"
+)
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -586,6 +588,7 @@ HOPELESS = OrderMargin(basis=MODES, interval=None, abscissa=1.0, alpha_star=0.3,
             "no bound was found within the time limit",
         ),
         ({"orders": (HOPELESS,)}, "unstable"),
+        ({"path": (replace(UNSTABLE, alpha_star=np.nan),)}, "lemma (2 modes): no equilibrium"),
     ],
 )
 def test_the_figure_says_in_words_what_is_found(changes, words):

@@ -8,6 +8,7 @@ alpha = 0. The loop is linearised at rest at frozen poses, without neglecting te
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from flexctl.control import Controller, Recipe, design_on
 from flexctl.errors import ComputationError, DesignError, InputError, NoEquilibriumError
 from flexctl.loop import N_PATH, ClosedLoop, LinearPoses, motion_poses
 from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
+from flexctl.plant import Plant
 from flexctl.robustness.certificates.lyapunov import RELATIVE_ERROR
 from flexctl.robustness.certificates.record import CertifiedErrors
 from flexctl.robustness.stiffness.assumed_stiffness import judge_assumed, part_errors
@@ -281,8 +283,7 @@ class _Study:
             return ()
         times, poses = motion_poses(closed.controller.reference, count)
         self.say(f"{len(times)} poses along the motion" if len(times) > 1 else "the final pose")
-        plant = closed.controller.plant.nominal
-        stars = lemma_along(plant, plant.straight(poses.T)).alpha_star
+        stars = stars_along(closed.controller.plant.nominal, poses)
         triples = zip(times.tolist(), poses, stars.tolist(), strict=True)
         return tuple(_at_pose(closed, *triple) for triple in triples)
 
@@ -348,6 +349,21 @@ class _Study:
             return here(interval=judged.interval)
         except DesignError as error:
             return here(interval=None, why=str(error))
+
+
+def stars_along(plant: Plant, poses: Array) -> Array:
+    """Margin of the lemma (N,) at poses (N, m), under gravity about the equilibrium at each.
+
+    NaN where there is none: the arm has no equilibrium there, or its links buckle.
+    """
+    straight = plant.straight(poses.T)
+    if not any(plant.arm.gravity):
+        return lemma_along(plant, straight).alpha_star
+    stars = np.full(len(poses), np.nan)
+    for k, q in enumerate(straight.T):
+        with suppress(ComputationError):
+            stars[k] = stiffness_lemma(plant, q).alpha_star
+    return stars
 
 
 def _at_pose(closed: ClosedLoop, t: float, joints: Array, alpha_star: float) -> PoseMargin:

@@ -176,7 +176,7 @@ class PoseMargin:
     t
         Time of the pose [s].
     alpha_star
-        Margin of the lemma [-].
+        Margin of the lemma [-]; NaN where the arm has no equilibrium, or its links buckle.
     interval
         Exact stable interval; None where the loop is unstable without error, its actuators cannot
         hold the arm, or it has no equilibrium.

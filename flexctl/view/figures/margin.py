@@ -131,7 +131,8 @@ def _lemma(axes: Axes, margin: StiffnessMargin, top: float) -> None:
         t = [pose.t for pose in margin.path]
         axes.plot(t, np.where(finite, stars, np.nan), ":", color=_LEMMA, lw=2, label=order)
     elif margin.path:
-        label = f"{order}: {'no limit' if applies else 'does not apply'}"
+        none = "no equilibrium" if np.isnan(stars).all() else "no limit"
+        label = f"{order}: {none if applies else 'does not apply'}"
         axes.plot([], [], ":", color=_LEMMA, lw=2, label=label)
 
 

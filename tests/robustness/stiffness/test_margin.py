@@ -8,7 +8,7 @@ import pytest
 
 from examples.papers.theodore_ghosal.stiffness_growth import stiffness_growth
 from flexctl.control import design_controller
-from flexctl.errors import DesignError, InputError
+from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.loop.closed_loop import close_around
 from flexctl.model.changed_arm import soften_arm, without_damping
 from flexctl.model.lookup import load_design, load_model
@@ -17,8 +17,10 @@ from flexctl.model.settings import with_options
 from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
 from flexctl.robustness.stiffness.independent_errors import close_wrong, run_along_mode
-from flexctl.robustness.stiffness.margin import stiffness_margin
+from flexctl.robustness.stiffness.lemma import stiffness_lemma
+from flexctl.robustness.stiffness.margin import stars_along, stiffness_margin
 from flexctl.robustness.stiffness.pose_loop import Case
+from tests.arms import plant_of
 from tests.designs import make_design
 from tests.random_arms import random_arm, random_pose
 from tests.robustness.stiffness.margin_witness import (
@@ -244,6 +246,33 @@ def test_a_random_arm_is_stable_within_its_margin(trial, kind, law, seed, gravit
     loop = unknown_loop(*setup)
 
     assert max(growth(loop, all_parts(loop, x)) for x in scan(margin.exact, 40, -0.95)) < 0
+
+
+# The lemma along a motion
+
+
+def test_the_lemma_along_a_motion_counts_gravity_as_at_the_judged_pose(make):
+    arm = make["two-link"]((-3.0, 0.0, 0.0))
+    PD = {"method": "joint-pd", "gains": {"Gp": [30.0, 20.0], "Gv": [3.0, 2.0]}}
+    design, basis = make["design"]([0.0, 0.4], [0.5, 0.6], **PD), BasisChoice(order=1)
+    margin = stiffness_margin(arm, design, design_basis=basis, truth_basis=basis, n_path=2)
+    level = stiffness_lemma(
+        plant_of(make["two-link"](), "modes", 1), {"joint1": 0.5, "joint2": 0.6}
+    )
+
+    assert margin.path[-1].alpha_star == pytest.approx(margin.lemma.alpha_star, rel=1e-9)
+    assert margin.lemma.alpha_star < 0.99 * level.alpha_star
+
+
+def test_the_lemma_has_no_limit_where_links_buckle(make):
+    # gravity acts along -x: at joint1 = 0 the soft arm stands, at pi it hangs
+    plant = plant_of(make["two-link"]((-3.0, 0.0, 0.0), 0.2), "modes", 1)
+    with pytest.raises(ComputationError):
+        stiffness_lemma(plant, {"joint1": 0.0, "joint2": 0.0})
+    standing, hanging = stars_along(plant, np.array([[0.0, 0.0], [np.pi, 0.0]]))
+
+    assert np.isnan(standing)
+    assert hanging > 0
 
 
 # Damping that the controller does not know
