@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -28,6 +28,8 @@ from flexctl.control.path_schedule import (
     path_numbers,
     path_parameter,
     pose_at,
+    poses_between,
+    poses_of,
     require_frozen_stability,
     table_numbers,
     table_of,
@@ -42,10 +44,14 @@ from flexctl.control.second_loop import (
     with_integrals,
 )
 from flexctl.control.singular_perturbation import slow_fast_map
+from flexctl.errors import DesignError
 from flexctl.model import SecondLoop
 from flexctl.plant import LinearPlant, Plant, find_equilibrium, linearise
 
-_REST = 17  # poses of the table of equilibria: exact to round-off over half a turn of a joint
+_REST = 17  # fewest poses of a table of equilibria: exact to round-off over half a turn of a joint
+_MOST = 513  # most poses: fifty turns of one link
+_EXACT = 1e-8  # of the largest value along the path: error of such a table between its poses
+_SMALL = 1e-3  # sag [rad or m] below which its error counts as if it were this
 
 
 class _Path:
@@ -84,10 +90,39 @@ class _Path:
     @cached_property
     def equilibria(self) -> dict[str, Array]:
         """Numbers of the tables of `sag` and `holding`."""
-        numbers = dict[str, Array]()
-        for name, at in (("sag", self.sag), ("holding", self.holding)):
-            numbers |= table_numbers(name, table_of(at, _REST, checked=False))
-        return numbers
+        sag = _exact_table(self.sag, _SMALL)
+        holding = _exact_table(self.holding, self._load)
+        return table_numbers("sag", sag) | table_numbers("holding", holding)
+
+    @property
+    def _load(self) -> float:
+        """Largest command at rest, far above what round-off leaves of none."""
+        plant = self.plant
+        inertia, g = np.abs(plant.mass_matrix(self.straight(0.0))).max(), np.abs(plant.arm.gravity)
+        round_off = 1e-6 * inertia * g.max() / np.abs(plant.torque_per_command).min()
+        commands = [np.abs(self.rest(share)[1]).max() for share in poses_of(_REST).tolist()]
+        return float(max(round_off, *commands))
+
+
+def _exact_table(at: Callable[[float], Array], least: float) -> PathTable:
+    """Interpolate what is smooth along a path, from twice as many poses until it is exact.
+
+    Its error at the middle of each gap is relative to its largest value there, or to `least` if
+    that is larger. Raises DesignError where the most poses do not suffice.
+    """
+    count, error = _REST, np.inf
+    while count <= _MOST:
+        table = table_of(at, count, checked=False)
+        between = [(at(share), table.at(share)) for share in poses_between(count, 1).tolist()]
+        size = max(least, *(float(np.abs(exact).max()) for exact, _ in between))
+        error = max(float(np.abs(found - exact).max()) for exact, found in between) / size
+        if error <= _EXACT:
+            return table
+        count = 2 * count - 1  # all poses of before, and those between them
+    raise DesignError(
+        "reference: expected a path along which the equilibrium under gravity varies smoothly, "
+        f"got an interpolation error of {error:.1e} from {_MOST} poses; take a shorter path"
+    )
 
 
 _kept: deque[_Path] = deque(maxlen=8)

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.control import design_controller
-from flexctl.errors import InputError
+from flexctl.control import design_controller, scheduled_loop
+from flexctl.errors import DesignError, InputError
 from flexctl.loop import equilibrium_at_reference
 from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.linear import linearise, linearise_loop
 from flexctl.model.record import BasisChoice
 from flexctl.plant.equilibrium import find_equilibrium
+from tests.arms import single_link
 from tests.designs import make_design
 from tests.two_scales import arm_of, design_of, pose_of
 
@@ -96,15 +97,51 @@ def test_with_an_observer_the_poles_are_those_of_both(name, weights):
 def test_at_rest_along_the_path_it_holds_the_sagging_arm(name, schedule):
     # sag and torque are interpolated between 17 poses of the path: exact to round-off
     loop = closed(name, {"weights": WEIGHTS, "schedule": schedule})
-    controller, plant = loop.controller, loop.controller.plant.nominal
-    motion, still = controller.reference, np.zeros(loop.truth.m)
     for share in (0.0, 0.37, 1.0):
-        joints = motion.start + share * (motion.final - motion.start)
-        q, holding = find_equilibrium(plant, plant.straight(joints))
+        tau, holding = torques_at_rest(loop.controller, share)
 
-        tau = controller.evaluate("law", 0.0, [], joints, still, still, q, np.zeros(plant.n))[0]
+        assert tau == pytest.approx(holding, abs=1e-7 * np.abs(holding).max())
 
-        assert tau.ravel() == pytest.approx(holding, abs=1e-7 * np.abs(holding).max())
+
+@pytest.mark.parametrize("share", [0.11, 0.52, 0.83])
+@pytest.mark.parametrize("turns", [3, -8])
+def test_along_a_path_of_several_turns_it_holds_the_sagging_arm(turns, share):
+    tau, holding = torques_at_rest(turning(turns), share)
+
+    assert tau == pytest.approx(holding, abs=1e-6 * LIFTS)
+
+
+def test_a_path_with_too_many_turns_under_gravity_is_refused(monkeypatch):
+    monkeypatch.setattr(scheduled_loop, "_MOST", 33)  # quicker
+    with pytest.raises(DesignError, match=r"\Areference: expected a path .* from 33 poses; take a"):
+        turning(8)
+
+
+def test_where_nothing_sags_a_path_may_have_many_turns():
+    controller = turning(1000, gravity=(0.0, 0.0, -9.81))  # along the axis of the joint
+
+    assert "sag16" in controller.recipe.numbers
+    assert "sag17" not in controller.recipe.numbers
+
+
+LIFTS = 9.81 * (0.54 / 2 + 0.25)  # largest torque [N m] on the arm below
+
+
+def turning(turns, gravity=(0.0, -9.81, 0.0)):
+    """LQR of a flexible link that turns through its whole circle."""
+    arm = single_link().model_copy(update={"gravity": gravity})
+    tables = {"gains": None, "second_loop": {"weights": WEIGHTS}, "duration": 20.0}
+    design = make_design([0.3], [0.3 + 2 * np.pi * turns], "lqg", **tables)
+    return design_controller(arm, design, BasisChoice(kind="modes", order=1))
+
+
+def torques_at_rest(controller, share):
+    """Torques of the law (m,) at the equilibrium there, and those that hold the arm."""
+    plant, motion = controller.plant.nominal, controller.reference
+    joints, still = motion.start + share * (motion.final - motion.start), np.zeros(plant.m)
+    q, holding = find_equilibrium(plant, plant.straight(joints))
+    tau = controller.evaluate("law", 0.0, [], joints, still, still, q, np.zeros(plant.n))[0]
+    return tau.ravel(), holding
 
 
 def test_a_schedule_is_that_of_composite_control():
