@@ -445,10 +445,12 @@ class ClosedLoop(Summary):
         end = own + int(finite.sum())
         bounds, tracking = numbers[own:end, 0], numbers[end : end + len(self._tracking), 0]
         limited = limit_torque(tau, finite, bounds)
+        acting = limit_torque(self._in_steps(limited, numbers), finite, bounds)
+        if self.controller.observer or not n_i:  # with one, the law has stopped its integrals
+            return acting, z_rate
         within = self.controller.inside or self.controller  # states that wait settle by themselves
         sizes = n_i, within.n_state - n_i
-        stops = integral_rates(inputs[1], tau, z_rate, limited, sizes, tracking) if n_i else ()
-        acting = limit_torque(self._in_steps(limited, numbers), finite, bounds)
+        stops = integral_rates(inputs[1], tau, z_rate, limited, sizes, tracking)
         return acting, ca.vertcat(stops, z_rate[n_i:, 0])  # with one entry [1:] would be a row
 
     def _in_steps(self, tau: ca.SX, numbers: ca.SX) -> ca.SX:

@@ -5,6 +5,7 @@ import pytest
 import scipy.integrate
 
 from flexctl.errors import InputError
+from flexctl.loop import close_loop
 from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 
@@ -118,6 +119,22 @@ def test_readings_that_wait_do_not_change_how_an_integral_is_driven_back(make, o
         excess = float(acts) - tau[0]
         assert abs(excess) > 0.1
         assert float(moved[0]) == pytest.approx(rate[0] - excess / Ki / TRACKING, rel=1e-9)
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_a_limit_that_an_observer_does_not_know_stops_no_integral(make, how):
+    loop = {"measures": ["encoder", "tachometer"]}
+    own = close(make, how, method="decoupling", **loop)
+    other = close_loop(own.controller, make["rigid-link"](torque=LIMIT / 2), modes=2)
+    z = np.array([0.0, 0.95, 0.0])  # of which the law gives 1.5 N m, between the limits
+    still = np.zeros(1)
+    given = 0, z, np.ones(1), still, still, still, still
+    tau, known = own.law(*given, own.law_numbers)
+    acts, rate = other.law(*given, other.law_numbers)
+
+    assert float(tau) == pytest.approx(1.5)
+    assert float(acts) == LIMIT / 2
+    np.testing.assert_array_equal(rate, known)
 
 
 def test_the_two_ways_differ():
