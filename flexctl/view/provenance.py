@@ -33,7 +33,12 @@ _HOW_SHOWN = {
     "debug",
     "kind",
     "channel",
-}
+    "worst",
+    "front",
+    "ledger",
+    "jobs",
+    "scheduler",
+}  # options that change no number, and without which the same command is not refused
 Provenance = Callable[[], dict[str, Any]]
 
 
@@ -58,7 +63,7 @@ def provenance(
                 "version": __version__,
                 "model": _table(load_model(model)) if model else {},
                 "designs": {design.name: _table(design) for design in designs},
-                "files": {name: _text(path) for name, path in _files(designs)},
+                "files": _texts(designs),
                 "settings": settings(),
                 "gains": gains(),
                 "tolerances": tolerances or {},
@@ -67,6 +72,18 @@ def provenance(
         )
 
     return describe
+
+
+def _texts(designs: Sequence[Design]) -> dict[str, str | None]:
+    """Texts of further files by name; of others of the same name the second is ``name-2.csv``."""
+    found: dict[str, str | None] = {}
+    for name, path in _files(designs):
+        text, own, count = _text(path), name, 1
+        while own in found and found[own] != text:
+            count += 1
+            own = str(Path(name).with_stem(f"{Path(name).stem}-{count}"))
+        found[own] = text
+    return found
 
 
 def _text(path: Path) -> str | None:

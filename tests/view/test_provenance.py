@@ -201,3 +201,21 @@ def test_a_sweep_keeps_its_table_and_the_matrices_of_its_designs(tmp_path, flexc
 
     assert made["files"] == {"masses.csv": "payload.mass\n0.1\n0.2\n"}
     assert made["gains"]["own"]["D"] == [[20.0, 6.0]]
+    settings = {"--truth-modes=1", "--truth-vary=masses.csv", "--metrics=linear"}
+    assert set(made["settings"]) == settings  # without --jobs
+
+
+def test_files_of_one_name_in_several_folders_are_all_kept(tmp_path, flexctl):
+    words, texts = [], {}
+    for folder, key in (("a", "payload.mass"), ("b", "link1.length"), ("c", "links.damping_ratio")):
+        (tmp_path / folder).mkdir()
+        own = texts[folder] = f"{key}\n0.1\n"
+        (tmp_path / folder / "same.csv").write_text(own)
+        words += ["--truth-vary", tmp_path / folder / "same.csv"]
+    words = ["sweep", "single-link-hub", "hub-pd", "--metrics", "linear", *words, "--json"]
+    made = json.loads(flexctl(*words, "--jobs", "1", "--truth-modes", "1").out)["provenance"]
+    assert made["files"] == {
+        "same.csv": texts["a"],
+        "same-2.csv": texts["b"],
+        "same-3.csv": texts["c"],
+    }
