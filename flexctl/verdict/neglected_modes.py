@@ -51,7 +51,11 @@ class NeglectedModes:
         Time [s] of the pose of the motion, without the second loop; None of the final or chosen
         pose.
     peak, frequency
-        Largest sigma_max(T) sigma_max(E) [-] over all frequencies and where it is [rad/s].
+        Largest sigma_max(T) sigma_max(E) [-] over all frequencies and where it is [rad/s]; of
+        torques in N m and N, on which it depends where there are several.
+    scaled_peak
+        Largest value [-] with the better of no scaling of the torques and that which is best for
+        each E: 1 is its limit. Of one torque it is `peak`.
     unstable_design, unstable_truth
         Numbers of unstable poles of the loop gains; None where there is no loop gain.
     abscissa_design, abscissa_truth
@@ -63,6 +67,7 @@ class NeglectedModes:
     t: float | None
     peak: float = np.nan
     frequency: float = np.nan
+    scaled_peak: float = np.nan
     unstable_design: int | None = None
     unstable_truth: int | None = None
     abscissa_design: float = np.nan
@@ -73,7 +78,7 @@ class NeglectedModes:
     def proven(self) -> bool:
         """Whether the test shows that the loop on the truth is stable."""
         alike = self.unstable_design == self.unstable_truth
-        return not self.why and alike and self.abscissa_design < 0 and self.peak < 1
+        return not self.why and alike and self.abscissa_design < 0 and self.scaled_peak < 1
 
     @property
     def stable(self) -> bool | None:
@@ -125,14 +130,14 @@ def small_gain_test(design: LinearLoop, truth: LinearLoop, t: float | None) -> N
     fastest = cuts[0].fastest
     w = resolving_frequencies(np.concatenate(closed), np.concatenate(rates), fastest, np.zeros(0))
     try:
-        peak, at = _largest_product(cuts, opened, w)
-        for pole in _undamped(rates[0], rates[1], w):
-            far, near = products(cuts, opened, pole * (1 + np.array(_BESIDE)))
-            if near > _GROWS * far:
-                peak, at = np.inf, pole
+        undamped = _undamped(rates[0], rates[1], w)
+        peak, at = _largest_product(cuts, opened, w, undamped)
+        smaller = peak
+        if cuts[0].m > 1:
+            smaller, _ = _largest_product(cuts, opened, w, undamped, scale=True)
     except np.linalg.LinAlgError:
         return replace(found, why="a torque has no feedback, so that the error has no size")
-    return replace(found, peak=peak, frequency=at)
+    return replace(found, peak=peak, frequency=at, scaled_peak=smaller)
 
 
 def _undamped(design: ComplexArray, truth: ComplexArray, w: Array) -> list[float]:
@@ -146,12 +151,24 @@ def _undamped(design: ComplexArray, truth: ComplexArray, w: Array) -> list[float
 
 
 def _largest_product(
-    cuts: tuple[BrokenLoop, BrokenLoop], opened: Sequence[Array], w: Array
+    cuts: tuple[BrokenLoop, BrokenLoop],
+    opened: Sequence[Array],
+    w: Array,
+    undamped: Sequence[float],
+    *,
+    scale: bool = False,
 ) -> tuple[float, float]:
-    """Largest product of both norms, refined between the neighbours of its frequency."""
+    """Largest product of both norms, refined between the neighbours of its frequency.
+
+    It is infinite at an `undamped` pole towards which it grows.
+    """
+    for pole in reversed(undamped):
+        far, near = products(cuts, opened, pole * (1 + np.array(_BESIDE)), scale=scale)
+        if near > _GROWS * far:
+            return np.inf, pole
     value, at = 0.0, float(w[0])
     for _ in range(_ROUNDS):
-        found = products(cuts, opened, w)
+        found = products(cuts, opened, w, scale=scale)
         k = int(found.argmax())
         if found[k] > value:
             value, at = float(found[k]), float(w[k])
@@ -159,10 +176,12 @@ def _largest_product(
     return value, at
 
 
-def products(cuts: tuple[BrokenLoop, BrokenLoop], opened: Sequence[Array], w: Array) -> Array:
+def products(
+    cuts: tuple[BrokenLoop, BrokenLoop], opened: Sequence[Array], w: Array, *, scale: bool = False
+) -> Array:
     """sigma_max(d T d^-1) sigma_max(d E d^-1) (K,) at frequencies w (K,); infinite at a pole of E.
 
-    The scaling d is the better of ones and of that which is best for E.
+    The scaling d is ones, or with `scale` the better of ones and of that which is best for E.
     """
     gains = [
         -transfer(A, cut.B, cut.C, axis_points(w, cut.sample_time))
@@ -173,7 +192,9 @@ def products(cuts: tuple[BrokenLoop, BrokenLoop], opened: Sequence[Array], w: Ar
     E = np.linalg.solve(L, truth - L).astype(complex)
     T = np.linalg.solve(np.eye(L.shape[1]) + L, L).astype(complex)
     size = np.full(len(w), np.inf)
-    size[finite] = np.minimum(_norms(T) * _norms(E), _scaled_norms(T, E))
+    size[finite] = _norms(T) * _norms(E)
+    if scale:
+        size[finite] = np.minimum(size[finite], _scaled_norms(T, E))
     return np.where(np.isnan(size), np.inf, size)  # what is no number proves nothing
 
 
@@ -183,8 +204,6 @@ def _norms(matrices: ComplexArray) -> Array:
 
 def _scaled_norms(T: ComplexArray, E: ComplexArray) -> Array:
     """Product (K,) of the norms under the scaling that is best for each E."""
-    if E.shape[1] == 1:
-        return _norms(T) * _norms(E)
     sizes = np.empty(len(E))
     for k, error in enumerate(E):
         d = best_scaling(error) if np.abs(error).all() else np.ones(len(error))

@@ -75,6 +75,7 @@ def test_a_slight_resonance_is_resolved_to_its_top():
     near = products(cuts, [cut.opened([0]) for cut in cuts], w)
 
     assert found.peak == pytest.approx(near.max(), rel=1e-5)
+    assert found.scaled_peak == found.peak  # of one torque
 
 
 def test_what_is_proven_is_stable_for_all_phases():
@@ -122,7 +123,8 @@ def test_poses_without_a_result_are_counted_beside_those_that_are_judged():
     loop = closed(single_link(), [0.0], [0.6], 2)
     record = frequency_response(loop, [1.0])
     lost = NeglectedModes(t=0.2, why="no equilibrium")
-    good = replace(lost, why="", peak=0.5, frequency=3.0, abscissa_design=-1.0, abscissa_truth=-1.0)
+    good = replace(lost, why="", peak=0.5, frequency=3.0, scaled_peak=0.5)
+    good = replace(good, abscissa_design=-1.0, abscissa_truth=-1.0)
     missing = "The effect of neglected modes could not be judged{} (no equilibrium)."
 
     for found, judged, said in (
@@ -140,9 +142,8 @@ def test_poses_without_a_result_are_counted_beside_those_that_are_judged():
 
 def test_an_infinite_size_of_what_is_neglected_is_said_without_a_number():
     record = frequency_response(closed(single_link(), [0.0], [0.6], 2), [1.0, 200.0])
-    pose = NeglectedModes(
-        t=None, peak=np.inf, frequency=126.0, abscissa_design=-1.0, abscissa_truth=-1.0
-    )
+    pose = NeglectedModes(t=None, peak=np.inf, frequency=126.0, scaled_peak=np.inf)
+    pose = replace(pose, abscissa_design=-1.0, abscissa_truth=-1.0)
     words = neglected_words(replace(record, neglected=(pose,)))
 
     assert "has no limit at 126 rad/s, an undamped mode that the design lacks" in words
@@ -218,3 +219,35 @@ def test_a_pose_at_which_links_buckle_has_no_result_and_the_others_have_theirs()
     assert [bool(one.why) for one in path] == [False, True, False]
     assert "buckle" in path[1].why
     assert path[1].stable is None
+
+
+def coupled_inertias(rho):
+    """Loops of inertias a and b with the same T, alone and coupled by c = rho sqrt(a b)."""
+    a, b = J, 0.01 * J
+    c, alone = rho * np.sqrt(a * b), np.diag([a, b])
+    none, feedback = 0 * alone, (-KP / J * alone, -KD / J * alone)
+    coupled = np.array([[a, c], [c, b]])
+    return [hand_made(M, none, none, *feedback) for M in (alone, coupled)]
+
+
+@pytest.mark.parametrize(("rho", "proven"), [(0.2, True), (0.7, False)])
+def test_the_peak_is_without_scaling_of_torques_and_the_scaled_one_decides(rho, proven):
+    # E = M M_t^-1 - I, [[rho^2, -rho r], [-rho/r, rho^2]]/(1 - rho^2) with r = sqrt(a/b) = 10,
+    # of norm rho/(1 - rho) with r scaled to 1; T is one number times I
+    found = small_gain_test(*coupled_inertias(rho), None)
+    s = 1j * np.linspace(0.01, 20.0, 200001)
+    Mt = np.abs((KD * s + KP) / (J * s**2 + KD * s + KP)).max()
+    E = np.array([[rho**2, -10 * rho], [-rho / 10, rho**2]]) / (1 - rho**2)
+
+    assert found.peak == pytest.approx(Mt * np.linalg.norm(E, 2), rel=1e-6)
+    assert found.scaled_peak == pytest.approx(Mt * rho / (1 - rho), rel=1e-6)
+    assert found.peak > 1
+    assert found.proven == proven
+    assert found.stable
+    record = frequency_response(closed(single_link(), [0.0], [0.6], 2), [1.0, 200.0])
+    words = neglected_words(replace(record, neglected=(found,)))
+    answer = _neglected(found)
+    assert f"{found.peak:.3g} at" in words
+    assert f", with scaled torques {found.scaled_peak:.3g}" in words
+    assert ("not proven" in words) != proven
+    assert (answer["peak"], answer["scaled_peak"]) == (found.peak, found.scaled_peak)

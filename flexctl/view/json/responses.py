@@ -37,7 +37,7 @@ def responses_json(record: LoopResponses) -> dict[str, Any]:
 
 def _neglected(one: NeglectedModes) -> dict[str, Any]:
     return {
-        **attributes(one, "t peak frequency proven stable"),
+        **attributes(one, "t peak frequency scaled_peak proven stable"),
         "unstable_poles": {"design": one.unstable_design, "truth": one.unstable_truth},
         "spectral_abscissa": {"design": one.abscissa_design, "truth": one.abscissa_truth},
         "why": one.why or None,

@@ -54,23 +54,32 @@ def _proven(record: LoopResponses, judged: Sequence[NeglectedModes]) -> str:
         return (
             f"At the judged {poses} what the design's model leaves out does not destabilise it, "
             f"whatever its phase: sigma_max(T) |error| is at most {worst.peak:.3g} "
-            f"{_where(record, worst.frequency)}."
+            f"{_where(record, worst.frequency)}{_scaled(worst.peak, judged)}."
         )
     unproven = [one for one in judged if not one.proven]
-    worst = max(unproven, key=lambda one: one.peak)
+    worst = max(unproven, key=lambda one: one.scaled_peak)
     at = "" if worst.t is None else f", t = {worst.t:.3g} s"
     where = _where(record, worst.frequency)
-    why = f"sigma_max(T) |error| reaches {worst.peak:.3g} {where}{at}; 1 is the limit"
+    smaller = _scaled(worst.peak, [worst])
+    why = f"sigma_max(T) |error| reaches {worst.peak:.3g} {where}{at}{smaller}; 1 is the limit"
     if worst.peak == np.inf:
         lacks = "an undamped mode that the design lacks"
         why = f"sigma_max(T) |error| has no limit {where}{at}, {lacks}"
-    if worst.peak < 1:
+    if worst.scaled_peak < 1:
         why = "the loop gains have different numbers of unstable poles, or its own loop is unstable"
     exact = "stable" if all(one.stable for one in judged) else "not stable"
     return (
         f"Robustness to what the design's model leaves out is not proven by its size ({why}); "
         f"by its eigenvalues the loop on the truth is {exact}."
     )
+
+
+def _scaled(peak: float, judged: Sequence[NeglectedModes]) -> str:
+    """Say the largest size with scaled torques, which decides, where it helps a peak above 1."""
+    smaller = max(one.scaled_peak for one in judged)
+    if peak < 1 or f"{smaller:.3g}" == f"{peak:.3g}":
+        return ""
+    return f", with scaled torques {smaller:.3g}"
 
 
 def _place(record: LoopResponses, place: Place, where: str) -> str:
