@@ -172,6 +172,10 @@ class Study:
             if len(errors) == len(benches):
                 raise errors[0]
 
+    def refuses(self, values: Values) -> bool:
+        """Whether there is no arm, or not the first design, with these values together."""
+        return Bench(study=self, design=0, structure=values).refusal is not None
+
     def unit(self, one: Variation) -> str:
         """Return the unit of a number: that of factors is "-", an order has none."""
         name = one.key.removeprefix(_OF_TRUTH)

@@ -23,6 +23,7 @@ from flexctl.search.nonsmooth import Pieces
 from flexctl.search.tuning import requirements as asked
 from flexctl.search.tuning import rounds
 from flexctl.search.tuning.after_tuning import tuned_design
+from flexctl.search.tuning.asked import asked_of
 from flexctl.search.tuning.free_numbers import FreeNumber, read_free
 from flexctl.search.tuning.local_search import _timed
 from flexctl.search.tuning.memory import Memory
@@ -1015,6 +1016,43 @@ def test_cases_that_were_learned_stay_when_arms_join():
 
     assert learned in both.spectral[1].cases
     assert {case.arm for case in both.spectral[1].cases} == {0, 1}
+
+
+def test_numbers_that_a_design_refuses_together_are_a_lost_place():
+    """A notch is refused where its zeros are damped more than its poles."""
+    notch = {"kind": "notch", "frequency": 50.0, "zero_damping": 0.1, "pole_damping": 0.5}
+    free = ["filters[1].zero_damping=0.01:0.4", "filters[1].pole_damping=0.2:1"]
+    problem = problem_of(rigid_link(), rigid_pd(filters=[notch]), free, "residual.tip_error_max")
+
+    assert np.isfinite(problem.at(problem.free.start, slopes=False).objective)
+    assert problem.at(np.array([1.0, 0.0]), slopes=False).objective == np.inf
+
+
+def test_an_arm_that_a_file_would_refuse_is_a_lost_arm():
+    arms = ({}, {"truth.payload.mass": -0.1})
+    limits = ["margins.min_sampling_rate<=500", "margins.phase_deg>=30"]
+    over = {"payload.mass": "normal(0.25, 0.05)"}
+    known = load_model(ARM), load_design(DESIGN)
+    problem = read_problem(*known, (), minimise=ABSCISSA, subject_to=limits, over=over)
+    both, u = watched_over(problem, arms), problem.free.start
+    judged = verified(both, u, verdict_on(both, u, arms[1]), arms[1])
+
+    assert both.at(u, slopes=False).objective == np.inf
+    assert "payload.mass" in judged.failed
+    assert judged.violation == np.inf
+
+
+def test_drawn_arms_that_a_file_would_refuse_are_left_out():
+    """Else no design would keep its limits on one of a negative mass."""
+    known, over = (load_model(ARM), load_design(DESIGN)), {"payload.mass": "normal(0.2, 0.2)"}
+    problem = read_problem(*known, (), minimise=ABSCISSA, subject_to=[], over=over)
+    asked_for = asked_of(known[1], (), ABSCISSA, [], over, untied=False, quantile=0.9)
+    effort = {"starts": 1, "evaluations": 1, "seed": 0, "jobs": 1}
+    work = rounds.Rounds(problem, asked_for, Memory(None, problem), **effort)
+    drawn, others = problem.possible.draw(40, seed=1), work._others(40, 1)
+
+    assert len(others) < len(drawn)
+    assert all(arm["truth.payload.mass"] >= 0 for arm in [*work.arms[1:], *others])
 
 
 @pytest.mark.slow

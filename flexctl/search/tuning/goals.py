@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from flexctl.checks import Array
+from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.loop import ClosedLoop
 from flexctl.search.study import Study
 from flexctl.search.tuning.arms import ArmSet
 from flexctl.search.tuning.free_numbers import FreeNumbers
-from flexctl.search.tuning.loops_of_arms import arm_loops, loop_at
+from flexctl.search.tuning.loops_of_arms import LostError, arm_loops, loop_at
 from flexctl.search.tuning.requirements import (
     SETTLING,
     Objective,
@@ -101,7 +102,10 @@ class Goals:
     def loop(self, arm: int, u: Array | None = None) -> ClosedLoop:
         """Return the loop of an arm with the free numbers at u (n,); by default as in the file.
 
-        Raises LostError where there is no controller with these numbers.
+        Raises LostError where there is no such arm, or no controller with these numbers.
         """
-        base = arm_loops(self.study).base(self.arms[arm])
+        try:
+            base = arm_loops(self.study).base(self.arms[arm])
+        except (DesignError, ComputationError, InputError) as error:
+            raise LostError(str(error)) from error
         return base if u is None else loop_at(base, self.free.values(u))

@@ -9,7 +9,7 @@ import casadi as ca
 
 from flexctl.checks import Array
 from flexctl.control import Recipe
-from flexctl.errors import ComputationError, DesignError, FlexctlError
+from flexctl.errors import ComputationError, DesignError, FlexctlError, InputError
 from flexctl.loop import LADDER, ClosedLoop, close_around, shows_spillover
 from flexctl.model import Arm, Link
 from flexctl.robustness import with_free_stiffness
@@ -25,10 +25,13 @@ class LostError(FlexctlError):
 
 
 def loop_at(base: ClosedLoop, values: Mapping[str, Array]) -> ClosedLoop:
-    """Return a loop with numbers of its design; LostError where there is no controller."""
+    """Return a loop with numbers of its design; LostError where there is no controller.
+
+    Nor is there one where the design refuses numbers together that it allows one by one.
+    """
     try:
         return base.at(values)
-    except (DesignError, ComputationError) as error:
+    except (DesignError, ComputationError, InputError) as error:
         raise LostError(str(error)) from error
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, DesignError
+from flexctl.search.tuning.loops_of_arms import LostError
 from flexctl.search.tuning.requirements import RATE
 from flexctl.search.tuning.spectra import Case, ClosedMatrix, Spectrum
 from flexctl.verdict import Evaluation
@@ -95,7 +96,7 @@ def end_slopes(
         here = matrix(end.case(end.value))
         sides = [matrix(end.case(end.value + side * _STEP * size)).A for side in (1, -1)]
         beside = [there(end.case(end.value)).A for there, _ in moved]
-    except (ComputationError, DesignError):
+    except (LostError, ComputationError, DesignError):
         return None
     if any(A.shape != here.A.shape for A in (*sides, *beside)):
         return None

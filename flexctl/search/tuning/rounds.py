@@ -123,9 +123,11 @@ class Rounds:
         self.live: Search | None = None  # of this process
         self.interrupted = False
         share, possible = asked.quantile, problem.possible
-        every = share is None or share == 1
-        others = possible.corners() if every else possible.sample(share or 1.0, seed)
         self.share = share or 1.0  # of these on which limits are to be kept
+        if self.share < 1 and not possible.all:
+            others = self._existing(possible.sample(self.share, seed))
+        else:
+            others = possible.corners()
         self.arms = [{}, *others]  # on which all is verified
 
     def run(self, unseen: int, begin: float) -> Tuning:
@@ -367,7 +369,12 @@ class Rounds:
         possible = self.problem.possible
         if self.share < 1 and possible.all:
             return []
-        return [arm for arm in possible.draw(count, seed) if arm not in self.arms]
+        drawn = self._existing(possible.draw(count, seed))
+        return [arm for arm in drawn if arm not in self.arms]
+
+    def _existing(self, arms: Sequence[dict[str, float]]) -> list[dict[str, float]]:
+        """Leave out drawn arms that a file would refuse, as of a negative mass, as sweeps do."""
+        return [arm for arm in arms if not self.problem.study.refuses(arm)]
 
     def _watch(self, arm: Mapping[str, float]) -> int:
         """Add an arm to those that are searched over; return its index."""

@@ -208,7 +208,7 @@ def _lost(one: Requirement, verdict: Evaluation, here: Point) -> Iterator[Case]:
     error, limit = (_beyond(value), 0.0) if one.is_margin else (0.0, value)
     if stability and along and rates.max(initial=-np.inf) > limit:
         yield Case(time=float(stability.path_t[rates.argmax()]), error=error)
-    if one.key == RATE:
+    if one.key == RATE and stability:
         asked = Case(period=longest_period(here.loop(0), one))
         # a refusal has no eigenvalue; a loop that is lost at the rate itself is watched there
         if verdict.sampling_rate_limited_by or _rate(here, asked) > 0:
