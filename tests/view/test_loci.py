@@ -22,12 +22,15 @@ from flexctl.loop.linear import linearise_loop
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
+from flexctl.view.commands.loci import read_beside
 from flexctl.view.commands.loci_table import _branches
 from flexctl.view.explain import explain
 from flexctl.view.figures.axes import label_points
 from flexctl.view.figures.loci import plot_loci
 from flexctl.view.figures.locus_curve import curve_of, points_of
 from flexctl.view.figures.style import new_figure
+from flexctl.view.options import TrackOptions
+from flexctl.view.request import truth_basis
 from flexctl.view.to_json import to_json
 from flexctl.view.words.loci import (
     least_damped_words,
@@ -515,6 +518,14 @@ def test_a_number_that_nothing_depends_on_is_said_to_be_one(flexctl):
         (("--beside", "m2:e300"), "--beside: expected orders of at most 200, got 300"),
         (("--beside", "m0"), "--beside: expected such as e2 or m2:e8, got 'm0'"),
         (("--out", "x.txt"), "--out: expected a file ending in .csv or .nc or .json, got x.txt"),
+        (
+            ("--beside", "m2", "--all", "--plot", "x.svg"),
+            "--all: expected no --beside with it, got m2",
+        ),
+        (
+            ("-m", "2", "--beside", "e2", "--sliding", "exact"),
+            "--sliding: expected no --beside with it, got e2",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_a_line(flexctl, words, said):
@@ -523,6 +534,13 @@ def test_what_makes_no_sense_is_refused_in_a_line(flexctl, words, said):
     assert (heard.status, heard.out) == (2, "")
     assert said in heard.err
     assert heard.err.count("\n") == 1
+
+
+def test_another_discretisation_leaves_out_the_same_modes_of_the_true_arm():
+    own = read_beside("m2:e8", TrackOptions(truth_drop_above=300.0))
+    basis = truth_basis(load_model("planar-two-link"), BasisChoice(order=2), own)
+
+    assert basis == BasisChoice(kind="elements", order=8, drop_above=300.0)
 
 
 def test_factors_of_a_number_of_the_design_have_a_limit(flexctl):

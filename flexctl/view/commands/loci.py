@@ -43,6 +43,9 @@ def track_design(options: TrackOptions, model: str, word: str) -> Result:
         raise InputError("--redesign: expected --over KEY=FROM:TO with it, got none")
     if over and options.motion:
         raise InputError(f"--motion: expected none with --over, got {options.motion}")
+    for option in ("all", "sliding"):  # both are of one discretisation alone
+        if options.beside and getattr(options, option):
+            raise InputError(f"--{option}: expected no --beside with it, got {options.beside[0]}")
     discretisations = [options, *(read_beside(text, options) for text in options.beside)]
     arm = load_arm(model, options)
     own_model = truth_model(arm, options)
@@ -125,6 +128,8 @@ def read_range(text: str) -> dict[str, Any]:
 def read_beside(text: str, options: TrackOptions) -> TrackOptions:
     """Read ``e2``, or ``m2:e8``: what to ask for in place of the discretisations of `options`.
 
+    The frequency above which modes of the true arm are left out is that of `options`.
+
     InputError where it is not m or e with a number, or two such with a colon between.
     """
     basis, _, truth = (part.strip() for part in text.partition(":"))
@@ -141,8 +146,6 @@ def read_beside(text: str, options: TrackOptions) -> TrackOptions:
         elements=own.get(False),
         truth_modes=around.get(True),
         truth_elements=around.get(False),
-        sliding=None,
-        truth_drop_above=None,
     )
 
 
