@@ -44,11 +44,10 @@ def payload_error(truth: Plant, plant: LinearPlant, size: float = 1.0) -> tuple[
     relative error at delta = 1.
     """
     heavier, q = truth.loaded(2.0), plant.q0
-    M = heavier.mass_matrix(q) - truth.mass_matrix(q)
-    K = heavier.tangent_stiffness(q) - truth.tangent_stiffness(q)
+    M = _clean(heavier.mass_matrix(q) - truth.mass_matrix(q), plant.M)
     if not M.any():
         return ()
-    M, K = _clean(M, plant.M), _clean(K, plant.K)
+    K = _clean(heavier.tangent_stiffness(q) - truth.tangent_stiffness(q), plant.K)
     return (ArmError(name="payload", kind="payload", M=M, D=0 * M, K=K, range=size),)
 
 
