@@ -9,6 +9,7 @@ from flexctl.loop.linear import linear_poses, motion_poses
 from flexctl.model.record import BasisChoice
 from flexctl.robustness.stiffness import margin
 from flexctl.robustness.stiffness.margin import judge_stiffness, stiffness_margin
+from flexctl.robustness.stiffness.pose_loop import PoseLoop
 from flexctl.robustness.stiffness.record import NoMarginError
 
 ONE = BasisChoice(kind="modes", order=1)
@@ -80,6 +81,21 @@ def test_the_tolerance_is_that_of_the_margin_with_and_without_known_loops(make, 
         assert (found.path_growth is None) == (growth is None)
         if growth:
             assert found.path_growth.factor == pytest.approx(growth.factor, rel=1e-6)
+
+
+@pytest.mark.parametrize("followed", ["worst", "other"])
+def test_a_tolerance_is_proven_only_if_the_ends_of_all_poses_are(make, monkeypatch, followed):
+    loop = make["close"](make["two-link"]((0.0, 0.0, 0.0), EI=40.0), design_of(make), order=1)
+
+    def one_is_followed(pose, sign, _within):
+        worst = np.allclose(pose.joints, loop.controller.reference.start)
+        return sign * (0.1 if worst else 0.2), worst != (followed == "worst")
+
+    monkeypatch.setattr(PoseLoop, "end", one_is_followed)
+    found = judge_stiffness(loop)
+
+    assert found.path_upper == pytest.approx(0.1)
+    assert not found.path_proven
 
 
 @pytest.mark.parametrize("reason", [ComputationError("no root"), NoMarginError("it", "unstable")])

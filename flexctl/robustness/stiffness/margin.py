@@ -400,7 +400,7 @@ class StiffnessTolerance:
         Time [s] of the pose of the motion that tolerates the least overestimate, and that
         overestimate [-]; None and NaN where a pose is unstable without error.
     path_proven
-        Whether `path_upper` is exact, not from a continuation of the equilibrium.
+        Whether the ends of all poses are exact, none from a continuation of the equilibrium.
     path_lower_t, path_lower
         The same of the least underestimate tolerated: the largest of the lower ends of the poses
         [-], -1 where every underestimate is tolerated.
@@ -477,7 +477,7 @@ def judge_stiffness(
 def _nearest_end(
     loops: Sequence[PoseLoop | None], sign: int, reasons: dict[str, str]
 ) -> tuple[int | None, float, bool]:
-    """Pose whose end on this side is nearest to 0, that end [-], and whether it is proven.
+    """Pose whose end on this side is nearest to 0, that end [-], and whether all are proven.
 
     None and NaN where a pose has no margin, or its end could not be computed.
     """
@@ -491,8 +491,9 @@ def _nearest_end(
         end = loop and _judged(partial(loop.end, sign, within), "path", reasons)
         if not end:
             return None, np.nan, True
+        proven = proven and end[1]  # that others are no nearer must be so too
         if k == 0 or sign * end[0] < nearest:
-            nearest, worst, proven = sign * end[0], k, end[1]
+            nearest, worst = sign * end[0], k
     return worst, sign * nearest, proven
 
 
