@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,7 @@ from flexctl.model import (
     check_design,
     load_design,
     load_model,
+    reference_samples,
     refuse,
     sampled_design,
     set_aside,
@@ -256,7 +258,7 @@ def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion
     """Refuse a reference that exceeds the rate limit of a joint."""
     if all(link.limits.rate is None for link in arm.links):
         return
-    fastest = np.abs(reference.sample(np.linspace(0, reference.duration, 501))[1]).max(axis=1)
+    fastest = np.abs(reference.sample(_watched(design, reference))[1]).max(axis=1)
     for j, (link, rate) in enumerate(zip(arm.links, fastest, strict=True)):
         limit = link.limits.rate
         if limit is not None and rate > limit * (1 + 1e-9):
@@ -264,6 +266,19 @@ def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion
                 f"{design.label}: reference.duration: expected a motion of at most {limit:g} per s "
                 f"at joint{j + 1} (limits.rate of {link.name} of {arm.name}), got {rate:.4g}"
             )
+
+
+def _watched(design: Design, reference: ReferenceMotion) -> Array:
+    """Return times (N,) [s] that miss no large rate, also within short parts of the motion."""
+    ends = np.unique([0.0, *reference.breaks, reference.duration])
+    times = [np.linspace(0.0, reference.duration, 501)]
+    times += [np.linspace(a, b, 101) for a, b in pairwise(ends.tolist())]
+    if design.reference_file is not None:  # a spline through samples has its rates between them
+        t = reference_samples(design).t
+        since = np.concatenate([t, (t[1:] + t[:-1]) / 2]) - t[0]
+        shifts = reference.shaper.times if reference.shaper else np.zeros(1)
+        times.append(np.add.outer(shifts, since).ravel())
+    return np.concatenate(times)
 
 
 def _names(design: Design, arm: Arm) -> bool:

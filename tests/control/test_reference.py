@@ -7,8 +7,12 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from flexctl.control import design_controller
 from flexctl.control.reference import make_reference
+from flexctl.errors import InputError
+from flexctl.model import apply_settings
 from flexctl.model.design import Design
+from flexctl.model.record import BasisChoice
 
 START, END, T = np.array([0.2, -1.0]), np.array([1.4, 0.5]), 0.8
 KINDS = ["cycloid", "quintic"]
@@ -268,3 +272,48 @@ def test_torques_are_the_third_signal_and_the_joints_stay(make):
 @pytest.mark.parametrize("kind", [*KINDS, "setpoint"])
 def test_motions_to_an_end_rest(make, kind):
     assert make_reference(make["design"](START, END, kind=kind)).rests
+
+
+QUICK = 0.015  # of a joint's motion [s] beside one of 10 s
+
+
+@pytest.mark.parametrize("shaper", [{}, {"shaper": {"kind": "ZV", "frequency": 3.0}}])
+@pytest.mark.parametrize(
+    ("kind", "factor"), [("quintic", 15 / 8), ("cycloid", 2), ("bang-bang", 2)]
+)
+def test_the_rate_of_a_joint_that_moves_briefly_is_limited(make, kind, factor, shaper):
+    design = make["design"](START, END, kind=kind, duration=[10.0, QUICK])
+    design = design.table() | {"name": "quick"}
+    design["reference"] |= shaper
+    share = 0.5 if shaper else 1.0  # of the first of two equal impulses, far apart
+    fastest = share * factor * (END - START)[1] / QUICK
+
+    require_rate(make, design, 1.001 * fastest)
+    with pytest.raises(InputError, match=r"expected a motion of at most .* at joint2"):
+        require_rate(make, design, 0.999 * fastest)
+
+
+@pytest.mark.parametrize("shaper", [{}, {"shaper": {"kind": "ZV", "frequency": 3.0}}])
+def test_the_rate_of_a_record_is_limited_between_its_samples(make, tmp_path, shaper):
+    t = np.linspace(0.0, 10.0, 4001)
+    joint = np.tile(START[:, None], len(t))
+    joint[1, 1234:] += 0.01  # within one sample
+    table = np.vstack([t, joint]).T
+    np.savetxt(tmp_path / "m.csv", table, delimiter=",", header="t,joint1,joint2", comments="")
+    design = make["design"](START, END).table() | {"name": "x", "path": tmp_path / "x.toml"}
+    design["reference"] = {"kind": "csv", "file": "m.csv"}
+    rate = make_reference(Design.model_validate(design)).sample(np.linspace(3.0, 3.2, 20001))[1]
+    fastest = (0.5 if shaper else 1.0) * np.abs(rate).max()
+    design["reference"] |= shaper
+
+    require_rate(make, design, 1.01 * fastest)
+    with pytest.raises(InputError, match=r"expected a motion of at most .* at joint2"):
+        require_rate(make, design, 0.99 * fastest)
+
+
+def require_rate(make, design, rate):
+    """Design for an arm of rigid links with this rate limit of joint 2."""
+    setting = f"link2.limits.rate={float(rate)!r}"
+    arm = apply_settings(make["rigid"]((0.0, 0.0, 0.0)), [setting])
+    basis = BasisChoice(order=1)
+    return design_controller(arm, Design.model_validate(design), basis, interpreted=True)
