@@ -63,8 +63,8 @@ class Result:
 def deliver(result: Result, options: CliOptions, requirements: Sequence[Requirement]) -> int:
     """Write files, print, and return the number of requirements that do not hold.
 
-    What cannot be written is raised as InputError, but only when all is printed: a search may have
-    taken long.
+    What cannot be written, and requirements that no answer has, are raised as InputError, but only
+    when all is printed: a search may have taken long.
     """
     from flexctl.records import plain
 
@@ -81,7 +81,10 @@ def deliver(result: Result, options: CliOptions, requirements: Sequence[Requirem
     with kept_in(unwritten):
         if isinstance(options, PlotOptions) and options.plot and result.figure:
             save_figure(result.figure(), options.plot)
-    failures = [requirement.failure(answer) for requirement in requirements]  # files are there
+    failures: list[str | None] = []
+    for requirement in requirements:
+        with kept_in(unwritten):  # a key that only the answer shows to be none
+            failures.append(requirement.failure(answer))
     if options.json:
         sys.stdout.write(_json(answer))
     else:
@@ -98,7 +101,7 @@ def deliver(result: Result, options: CliOptions, requirements: Sequence[Requirem
 
 @contextlib.contextmanager
 def kept_in(errors: list[InputError]) -> Iterator[None]:
-    """Keep an InputError for later, as of a file of a command's own: see `Result.unwritten`."""
+    """Keep an InputError until all is printed, as of files: see `Result.unwritten`."""
     try:
         yield
     except InputError as error:
