@@ -14,12 +14,16 @@ from flexctl.loop import (
     linearise_loop,
     spectral_abscissa,
 )
+from flexctl.robustness import StiffnessTolerance
 from flexctl.verdict.evaluation import Evaluation
 
 Metric = float | bool | str | None | list[float]
 """A number, or one for every joint; None where the verdict has none.
 
-Infinite is a margin without a limit, and the settling time of what never settles.
+Infinite is a margin without a limit, the settling time of what never settles, and the damping ratio
+while friction holds the joints where nothing rings. Where all poses tolerate the error, the growth
+over the motion is its least value, 1; where integral action brings the tip back, friction holds it
+at an offset of 0.
 """
 
 SENSORS = "margins.sensors."
@@ -119,7 +123,6 @@ def _metrics(e: Evaluation) -> Iterator[tuple[str, Any]]:
     along = e.stability.path_abscissa if e.stability else np.zeros(0)
     stiffness = e.stiffness
     exact = stiffness.exact if stiffness else None
-    growth = stiffness.path_growth if stiffness and exact else None
     never = e.residual is not None and e.residual.settling_time is None
     special = {
         "stability.path_spectral_abscissa": along.max() if len(along) else None,
@@ -129,8 +132,13 @@ def _metrics(e: Evaluation) -> Iterator[tuple[str, Any]]:
         "stiffness.exact.alpha_lower": exact.alpha_lower if exact else None,
         "stiffness.exact.path_alpha_upper": stiffness.path_upper if stiffness and exact else None,
         "stiffness.exact.path_alpha_lower": stiffness.path_lower if stiffness and exact else None,
-        "stiffness.exact.path_growth": growth.factor if growth else None,
+        "stiffness.exact.path_growth": _growth(stiffness) if stiffness and exact else None,
     }
+    if e.friction:
+        special |= {
+            "friction.sticking_offset": _or_else(e.friction.sticking_offset, 0.0),
+            "friction.held_damping_ratio": _or_else(e.friction.held_damping_ratio, np.inf),
+        }
     special |= {key: _worst_reading(e, key) for key in UNITS if key.startswith(SENSORS)}
     if e.stability and e.stability.stable is False:  # what friction bounds is no merit of a loop
         special |= {key: None for key in UNITS if key.startswith("friction.")}
@@ -139,6 +147,18 @@ def _metrics(e: Evaluation) -> Iterator[tuple[str, Any]]:
     for key in UNITS:
         part, _, name = key.partition(".")
         yield key, special[key] if key in special else getattr(getattr(e, part), name, None)
+
+
+def _growth(stiffness: StiffnessTolerance) -> float | None:
+    """Growth over the motion: 1, its least, where all poses tolerate the error or none moves."""
+    if stiffness.path_growth:
+        return stiffness.path_growth.factor
+    known = not np.isnan(stiffness.path_upper)
+    return 1.0 if known and "exact.path_growth" not in stiffness.not_computed else None
+
+
+def _or_else(value: float | None, otherwise: float) -> float:
+    return otherwise if value is None else value
 
 
 def _worst_reading(e: Evaluation, key: str) -> float | None:

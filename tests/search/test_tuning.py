@@ -38,6 +38,7 @@ from flexctl.search.tuning.verification import (
 )
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict import metrics, unstable_orders
+from flexctl.verdict.friction import FrictionVerdict, JointDamper
 from flexctl.verdict.performance import judge_residual
 from flexctl.view.words.tuning import tuning_words
 from tests.arms import rigid_link, single_link
@@ -307,6 +308,50 @@ def test_a_limit_on_the_smallest_sampling_rate_is_refused_where_there_is_none():
 def test_violations_count_the_worst_joint_and_what_nothing_limits_is_met(text, value, violation):
     one = asked.read_requirement(text)
     assert one.violation({one.key: value}) == pytest.approx(violation, rel=1e-9)
+
+
+@pytest.fixture(scope="module")
+def unlimited():
+    """Integral action leaves nothing of friction, nothing rings, and all poses tolerate 10 %."""
+    loop = close_loop(design_controller(ARM, DESIGN), ARM, modes=2)
+    judged = evaluate(loop)
+    damper = JointDamper(joint=0, sliding=False, least=0.0, unstable=(), stuck=True)
+    friction = FrictionVerdict(dampers=(damper,), sticking_offset=None, hunts=False, integral=True)
+    return replace(judged, friction=friction)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "stiffness.exact.path_growth<=2",
+        "friction.sticking_offset<=0.001",
+        "friction.held_damping_ratio>=0.02",
+    ],
+)
+def test_what_nothing_limits_keeps_a_limit(unlimited, text):
+    one = asked.read_requirement(text)
+
+    assert unlimited.stiffness.path_upper > 0.1
+    assert one.violation(metrics(unlimited)) == 0
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [{"path_upper": np.nan}, {"path_upper": 0.01, "not_computed": {"exact.path_growth": "why"}}],
+)
+def test_a_growth_that_is_not_known_keeps_no_limit(unlimited, unknown):
+    one = asked.read_requirement("stiffness.exact.path_growth<=2")
+    judged = replace(unlimited, stiffness=replace(unlimited.stiffness, **unknown))
+
+    assert one.violation(metrics(judged)) == np.inf
+
+
+@pytest.mark.parametrize(("offset", "violation"), [(0.002, 1.0), (np.inf, np.inf)])
+def test_an_offset_that_friction_holds_exceeds_its_limit(unlimited, offset, violation):
+    one = asked.read_requirement("friction.sticking_offset<=0.001")
+    judged = replace(unlimited, friction=replace(unlimited.friction, sticking_offset=offset))
+
+    assert one.violation(metrics(judged)) == pytest.approx(violation)
 
 
 def test_torque_limits_are_kept_where_no_time_is_spent_at_them():

@@ -92,6 +92,8 @@ def metric_value(key: str, value: float, units: Mapping[str, str] = UNITS) -> st
     if np.isinf(value):
         if key in _NEVER:
             return "never"
+        if key == "friction.held_damping_ratio":
+            return "nothing rings"
         if key in MORE_IS_BETTER or value < 0:
             return "no limit"
         return "infinite" if key in _INFINITE else "not known"

@@ -440,6 +440,7 @@ def test_a_number_at_its_bound_says_whether_there_is_more(tuned, widest, words):
         ("friction.sticking_offset", np.inf, "infinite"),
         ("friction.amplitude", np.inf, "infinite"),
         ("friction.amplitude", np.nan, "none"),
+        ("friction.held_damping_ratio", np.inf, "nothing rings"),
         ("residual.settling_time", np.inf, "never"),
         ("effort.energy", np.nan, "none"),
     ],
