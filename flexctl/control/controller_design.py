@@ -119,6 +119,9 @@ def design_on(plant: Plant, design: Design, known: LawParts | None = None) -> Co
     parts = known or _law_parts(plant, design, motion)
     slopes = partial(_law_slopes, plant, design, motion, parts)
     reference = shape_reference(motion, design, plant.nominal, slopes)
+    if reference.shaper and design.reference.rate is not None:
+        end = np.array([design.loop.duration or reference.usual_run])
+        check_design(arm, design, reference.sample(end)[0].ravel().tolist())
     _require_possible_rates(arm, design, reference)
     fit = fit_law(plant, design, reference, parts)
     inside = parts if fit.observer or fit.fitted else None

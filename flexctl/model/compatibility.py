@@ -1,6 +1,6 @@
 """Whether a design fits an arm: joint counts, and a reference that the joints can reach."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import cos, inf, pi
 
 import numpy as np
@@ -17,8 +17,11 @@ _SAMPLES = 501  # of a motion that is a function
 _SLACK = 1e-12  # relative: a reference may end exactly where the beam does
 
 
-def check_design(arm: Arm, design: Design) -> None:
+def check_design(arm: Arm, design: Design, reached: Sequence[float] | None = None) -> None:
     """Check a design against an arm, the one that it names or another.
+
+    How far a shaped spin-up goes depends on the arm: only with `reached`, the positions [rad or m]
+    at the end of its run, they are checked.
 
     Raises
     ------
@@ -27,11 +30,11 @@ def check_design(arm: Arm, design: Design) -> None:
         strain gauges, if a sliding beam would be driven out of (0, total length], or a joint out
         of its limits.
     """
-    for key, expected, got in _faults(arm, design):
+    for key, expected, got in _faults(arm, design, reached):
         raise refuse(design.label, key, expected=expected, got=got)
 
 
-def _faults(arm: Arm, design: Design) -> Faults:
+def _faults(arm: Arm, design: Design, reached: Sequence[float] | None) -> Faults:
     joints = len(arm.links)
     each = f"{joints} number{'s' * (joints != 1)}, one per joint of {arm.name}"
     one_or_each = f"one number, or {joints}, one per joint of {arm.name}"
@@ -65,7 +68,7 @@ def _faults(arm: Arm, design: Design) -> Faults:
                 yield f"observer.noise.{key}", one_or_each, values
         if observer.start_error is not None and len(observer.start_error) != joints:
             yield "observer.start_error", each, observer.start_error
-    for key, positions in _positions(design):
+    for key, positions in _positions(design, reached):
         if len(positions) != joints:
             yield key, each, Unquoted(f"{len(positions)} number" + "s" * (len(positions) != 1))
         for i, (link, extremes) in enumerate(zip(arm.links, positions, strict=True)):
@@ -93,7 +96,9 @@ def _instrument_faults(arm: Arm, design: Design) -> Faults:
             yield f"{key}.joint", expected, one.joint or NOTHING
 
 
-def _positions(design: Design) -> Iterator[tuple[str, list[tuple[float, ...]]]]:
+def _positions(
+    design: Design, reached: Sequence[float] | None
+) -> Iterator[tuple[str, list[tuple[float, ...]]]]:
     """Yield key and, joint by joint, the positions that bound the motion [rad or m].
 
     A cycloid or quintic stays between its ends, so that the ends are enough; a spin-up between its
@@ -109,8 +114,8 @@ def _positions(design: Design) -> Iterator[tuple[str, list[tuple[float, ...]]]]:
     for key, positions in (("from", reference.from_), ("to", reference.to)):
         if positions is not None:
             yield f"reference.{key}", [(position,) for position in positions]
-    if reference.rate is not None:
-        yield "reference.rate", [(position,) for position in _reached(design)]
+    if reference.rate is not None and not (reference.shaper and reached is None):
+        yield "reference.rate", [(position,) for position in reached or _reached(design)]
 
 
 def _reached(design: Design) -> list[float]:

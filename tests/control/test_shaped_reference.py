@@ -13,6 +13,7 @@ from flexctl.control.wrapped import wrap_controller
 from flexctl.errors import InputError
 from flexctl.loop import close_loop
 from flexctl.loop import linearise as linearise_loop
+from flexctl.model.design import Design
 from flexctl.model.lookup import load_model
 from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
@@ -206,6 +207,26 @@ def test_other_numbers_of_arm_and_shaper_give_other_impulses(make):
     assert changed.reference.shaper.frequencies == pytest.approx([15.0])
     half = shaped_controller(make["single"]()).reference.shaper.frequencies / 2
     assert softer.reference.shaper.frequencies == pytest.approx(half, rel=1e-6)
+
+
+@pytest.mark.parametrize("loop", [{}, {"duration": 4.0}])
+def test_a_shaped_spin_up_stays_within_limits_until_the_run_ends(make, loop):
+    rate, impulses = 2.0, make_shaper("ZV", [3.0], [0.0], 0.05)
+    run = loop.get("duration", 0.5 + impulses.times[-1] + 0.5)
+    reached = rate * (run - 0.5 / 2 - impulses.amplitudes @ impulses.times)
+
+    shaped_spin_up(make, rate, loop, 1.0001 * reached)
+    with pytest.raises(InputError, match=r"reference\.rate\[1\]: .* \(limits\.position of") as seen:
+        shaped_spin_up(make, rate, loop, 0.9999 * reached)
+    assert float(str(seen.value).split("got ")[1]) == pytest.approx(reached)
+
+
+def shaped_spin_up(make, rate, loop, highest):
+    """Design a spin-up on an arm whose joint must not move farther than `highest`."""
+    arm = make["single"](limits={"position": [-0.1, float(highest)]})
+    design = make["design"]([0.0], [rate], kind="spin-up", loop=loop).table() | {"name": "spins"}
+    design["reference"] |= {"shaper": {"kind": "ZV", "frequency": 3.0}}
+    design_controller(arm, Design.model_validate(design), interpreted=True)
 
 
 def test_a_wrapped_controller_follows_the_shaped_reference_of_a_design(make):
