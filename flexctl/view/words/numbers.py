@@ -26,17 +26,27 @@ def limit_name(unit: str) -> str:
 
 
 def length(value: float) -> str:
-    """Write a length [m]: ``6.61 mm``, ``2.18 m``."""
+    """Write a length [m]: ``6.61 mm``, ``2.18 m``, ``less than 0.001 mm``."""
     if abs(value) >= _METRE:
         return f"{value:.3g} m"
-    return f"{1e3 * value:.3g} mm" if abs(value) >= _TINY else "0 mm"
+    return f"{1e3 * value:.3g} mm" if abs(value) >= _TINY else f"{_next_to_nothing(value)} mm"
 
 
 def angle(value: float) -> str:
     """Write an angle [rad]: ``5.1 mrad``, ``0.35 rad``."""
     if abs(value) >= 0.1:
         return f"{value:.3g} rad"
-    return f"{1e3 * value:.3g} mrad" if abs(value) >= _TINY else "0 mrad"
+    return f"{1e3 * value:.3g} mrad" if abs(value) >= _TINY else f"{_next_to_nothing(value)} mrad"
+
+
+def _next_to_nothing(value: float) -> str:
+    """Write a value below `_TINY`, in thousandths of its unit: as 0 only where it is zero."""
+    return "less than 0.001" if value else "0"
+
+
+def at_most(size: str) -> str:
+    """Write a bound: ``at most 6.61 mm``, ``less than 0.001 mm``."""
+    return size if size.startswith("less than") else f"at most {size}"
 
 
 def percent(share: float | None) -> str:

@@ -9,7 +9,7 @@ from flexctl.loop import ClosedLoop, LinearLoop, damping_ratios, judge_poles, sp
 from flexctl.model import Arm, BasisChoice, Design
 from flexctl.plant import LinearPlant, Plant
 from flexctl.simulation import Trajectory
-from flexctl.view.words.numbers import basis_words, length, limit_name, listed, percent
+from flexctl.view.words.numbers import at_most, basis_words, length, limit_name, listed, percent
 
 _FEW = 4  # names that are listed
 
@@ -117,7 +117,7 @@ def run_words(run: Trajectory) -> str:
     sentences = [f"The run lasts {run.t[-1]:.4g} s."]
     if run.tracks:
         sentences.append(
-            f"The tip error is at most {length(run.tip_error.max())} at the {len(run.t)} times "
+            f"The tip error is {at_most(length(run.tip_error.max()))} at the {len(run.t)} times "
             f"kept, at the end {length(run.tip_error[-1])}."
         )
     spent = [

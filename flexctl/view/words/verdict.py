@@ -16,7 +16,15 @@ from flexctl.verdict import (
     not_computed,
     unstable_orders,
 )
-from flexctl.view.words.numbers import angle, growth_words, length, limit_name, listed, percent
+from flexctl.view.words.numbers import (
+    angle,
+    at_most,
+    growth_words,
+    length,
+    limit_name,
+    listed,
+    percent,
+)
 from flexctl.view.words.parts import per_link
 from flexctl.view.words.responses import reading_name
 
@@ -177,7 +185,7 @@ def _grave(e: Evaluation) -> list[str]:
 
 def _error(e: Evaluation) -> str:
     error = length(e.residual.tip_error_max) if e.residual else "-"
-    return f"after the motion its tip error is at most {error}"
+    return f"after the motion its tip error is {at_most(error)}"
 
 
 def _creeps(e: Evaluation) -> str:
