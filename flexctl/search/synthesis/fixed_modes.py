@@ -141,7 +141,7 @@ def require_movable(
     DesignError
         Naming the mode, or the sum.
     """
-    drawn = _drawn(structure, sizes, np.random.default_rng(0))
+    drawn = draw_numbers(structure, sizes, np.random.default_rng(0))
     closed = [scipy.linalg.matrix_balance(loop.closed(structure.gain(x)).A)[0] for x in drawn]
     first, *others = closed
     # of a free structure the modes that stay are uncontrollable, or unobservable
@@ -156,7 +156,9 @@ def require_movable(
         _require_movable_sum(loop.A, closed, asked_by)
 
 
-def _drawn(structure: ControllerStructure, sizes: Array, random: np.random.Generator) -> Array:
+def draw_numbers(
+    structure: ControllerStructure, sizes: Array, random: np.random.Generator
+) -> Array:
     """Draw three choices (3, n) of free numbers, `sizes` (n,) away from zero or a bound, inwards.
 
     None lies on a bound, where all three would be the same.

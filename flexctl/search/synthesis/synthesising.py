@@ -15,7 +15,7 @@ from flexctl.errors import DesignError, InputError
 from flexctl.records import Summary
 from flexctl.robustness import certify
 from flexctl.search.nonsmooth import Minimum, Progress
-from flexctl.search.synthesis.feedthrough import forbid_feedthrough
+from flexctl.search.synthesis.feedthrough import feedthrough, forbid_feedthrough
 from flexctl.search.synthesis.fixed_modes import (
     balance_loop,
     require_decay,
@@ -42,7 +42,7 @@ from flexctl.search.synthesis.structures import ControllerStructure
 Structure = ControllerStructure | int | Sequence[Sequence[Any]] | Array
 
 _DECAY = 1e-6  # of the typical rate
-_ROUND_OFF = 1e-6  # of a norm: what the search has seen is not so any more
+_ROUND_OFF = 1e-6  # of a norm, or a feedthrough: what the search has seen is not so any more
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -325,7 +325,13 @@ def _record(
             "set bounds, or count u among the outputs z"
         )
     system = own.closed(K)
-    if task.kind == "h2" and not system.sampled:  # but for round-off there is no feedthrough
+    if task.kind == "h2" and not system.sampled:
+        left, size = feedthrough(own, K)
+        if np.abs(left).max(initial=0.0) > _ROUND_OFF * size:
+            raise DesignError(
+                "synthesise: the H2 norm is infinite: the loop that was found has a feedthrough "
+                "from w to z; fix the controller's feedthrough at 0, or use norm='hinf'"
+            )
         system = replace(system, D=np.zeros_like(system.D))
     eigenvalues = np.linalg.eigvals(system.A).astype(complex)
     abscissa = spectral_abscissa(eigenvalues, plant.period)

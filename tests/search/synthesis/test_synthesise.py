@@ -8,6 +8,7 @@ import scipy.linalg
 import flexctl
 from benchmarks.output_feedback import ac15_plant
 from flexctl.errors import DesignError, InputError
+from flexctl.search.synthesis import synthesising
 
 
 def state_feedback(A, B, R, dt=0):
@@ -788,6 +789,40 @@ def test_a_fixed_feedthrough_goes_round_the_plant_s_own():
     assert found.norm < 1e-6
     with pytest.raises(DesignError, match="H2 norm is infinite"):
         flexctl.synthesise(plant, _table(-1.0), "h2")
+
+
+def crossed_plant(through):
+    """Plant in which w goes to y2 and z comes from u1, with a feedthrough (2, 2) from u to y."""
+    D = np.zeros((3, 3))
+    D[0, 1] = D[2, 0] = 1.0
+    D[1:, 1:] = through
+    return control.ss([[-1.0]], [[1.0, 1.0, 1.0]], [[1.0]] * 3, D)
+
+
+CROSSED = [[0.0, 1.0], [1.0, 0.0]]
+
+
+@pytest.mark.parametrize("bounds", [None, {"a": (0.1, 0.2), "b": (0.1, 0.2)}])
+def test_a_feedthrough_by_way_of_the_plant_s_own_is_seen(bounds):
+    # D12 K D21 = 0, but K (I - D22 K)^-1 has b a/(1 - a b) beside its diagonal
+    apart = flexctl.ControllerStructure.table([["a", 0.0], [0.0, "b"]], bounds=bounds)
+    with pytest.raises(DesignError, match="and the plant has one from u to y"):
+        flexctl.synthesise(crossed_plant(CROSSED), apart, "h2")
+
+
+def test_a_feedthrough_that_no_way_leads_round_is_none():
+    apart = flexctl.ControllerStructure.table([["a", 0.0], [0.0, "b"]])
+    found = flexctl.synthesise(crossed_plant([[0.5, 0.0], [0.0, 0.2]]), apart, "h2")
+
+    assert found.closed_loop.D == 0
+    assert found.norm == pytest.approx(control.norm(found.closed_loop, 2), rel=1e-6)
+
+
+def test_a_loop_with_a_feedthrough_is_no_answer_of_the_h2_norm(monkeypatch):
+    monkeypatch.setattr(synthesising, "forbid_feedthrough", lambda _, structure: structure)
+    apart = flexctl.ControllerStructure.table([["a", 0.0], [0.0, "b"]])
+    with pytest.raises(DesignError, match="the loop that was found has a feedthrough"):
+        flexctl.synthesise(crossed_plant(CROSSED), apart, "h2", start=[[0.3, 0.0], [0.0, 0.4]])
 
 
 def _table(Dk):
