@@ -121,17 +121,16 @@ def _kalman_gain(plant: Plant, linear: LinearPlant, design: Design, read: Instru
     """
     choice = design.observer or ObserverChoice()
     T, inverse = modal_scaling(linear.M, linear.K, SLOWEST)
-    A, B = inverse @ linear.A_state @ T, inverse @ disturbance(plant, linear, choice.noise)
-    whiten = np.linalg.inv(np.linalg.cholesky(read.V))  # readings scaled to noise of intensity 1
-    C, Q = whiten @ read.C @ T, B @ B.T
+    A, N = inverse @ linear.A_state @ T, inverse @ disturbance(plant, linear, choice.noise)
     source = "the instruments" if design.instruments else "loop.measures"
     otherwise = f"is unobservable with {source}; add an instrument that shows it"
-    require_seen(A, C, linear, T, otherwise)
-    otherwise = "none of the disturbances excites it; add damping or tip noise"
-    require_seen(A.T, B.T, linear, T, otherwise)  # or its estimate would never be corrected
+    require_estimable(A, read.C @ T, N, linear, T, otherwise)
+    size = np.linalg.norm(N, 2)  # of disturbances: P/size^2 depends on ratios of densities only
+    whiten = size * np.linalg.inv(np.linalg.cholesky(read.V))  # for noise of intensity 1/size^2
+    C, Q = whiten @ read.C @ T, N @ N.T / size**2
     Q = (Q + Q.T) / 2
     dual = design_lqr(A.T, C.T, Q, np.eye(len(C)), solver=choice.solver, loop="observer")
-    P = T @ dual.cost @ T.T
+    P = size**2 * T @ dual.cost @ T.T
     return T @ dual.gain.T @ whiten, dual.poles, (P + P.T) / 2, dual.residual
 
 
@@ -153,7 +152,21 @@ def start_of_estimate(plant: Plant, choice: ObserverChoice, reference: Reference
     return np.concatenate([q, np.zeros(plant.n)])
 
 
-def require_seen(A: Array, C: Array, linear: LinearPlant, T: Array, otherwise: str) -> None:
+def require_estimable(
+    A: Array, C: Array, N: Array, linear: LinearPlant, T: Array, unobservable: str
+) -> None:
+    """Refuse a motion of x' = A x that does not decay and that C (p, 2n) or N (2n, k) leaves out.
+
+    Readings and disturbances are taken of size one, as the densities of their noise do not matter.
+    """
+    sizes = np.linalg.norm(C, axis=1, keepdims=True)
+    _require_seen(A, C / np.where(sizes > 0, sizes, 1.0), linear, T, unobservable)
+    otherwise = "none of the disturbances excites it; add damping or tip noise"
+    N = N / np.linalg.norm(N, 2)
+    _require_seen(A.T, N.T, linear, T, otherwise)  # or its estimate would never be corrected
+
+
+def _require_seen(A: Array, C: Array, linear: LinearPlant, T: Array, otherwise: str) -> None:
     """Refuse readings C (p, 2n) with an unobservable motion of x' = A x that does not decay.
 
     The states are those of `linear` scaled by T (2n, 2n); `otherwise` ends the message.

@@ -17,7 +17,7 @@ from flexctl.control.lqr import modal_scaling
 from flexctl.control.observer import (
     SLOWEST,
     disturbance,
-    require_seen,
+    require_estimable,
     start_of_estimate,
 )
 from flexctl.control.reference import ReferenceMotion
@@ -30,7 +30,7 @@ from flexctl.control.sampled_model import (
 )
 from flexctl.errors import DesignError
 from flexctl.model import Design, ObserverChoice
-from flexctl.plant import LinearPlant, Plant, linearise
+from flexctl.plant import Plant, linearise
 
 _LARGEST_RESIDUAL = 1e-6
 _ACCURATE = 1e-13  # residual at which no better solution is looked for
@@ -201,7 +201,8 @@ def design_sampled_observer(
     Phi, _ = zero_order_hold_of(inverse @ A @ S, inverse @ linear.B_state, T)
     if choice.gain is None:
         N = inverse @ disturbance(plant, linear, choice.noise)
-        _require_estimable(inverse @ A @ S, readings.C @ S, N, linear, S)
+        otherwise = "is unobservable with the instruments; add one that shows it"
+        require_estimable(inverse @ A @ S, readings.C @ S, N, linear, S, otherwise)
         L, P, z, residual = _kalman_gains(
             Phi, sampled_noise(inverse @ A @ S, N @ N.T, T), readings, S
         )
@@ -231,14 +232,6 @@ def torque_spans(T: float, delay: float) -> tuple[float, ...]:
 def torques_waiting(T: float, delay: float) -> int:
     """Return how many past samples of the torque still act after a sample of the law."""
     return round(delay / T) if len(torque_spans(T, delay)) == 1 else int(delay / T) + 1
-
-
-def _require_estimable(A: Array, C: Array, N: Array, linear: LinearPlant, S: Array) -> None:
-    """Refuse a motion that does not decay and is not read, or that no disturbance excites."""
-    otherwise = "is unobservable with the instruments; add one that shows it"
-    require_seen(A, C / np.linalg.norm(C, axis=1, keepdims=True), linear, S, otherwise)
-    otherwise = "none of the disturbances excites it; add damping or tip noise"
-    require_seen(A.T, N.T, linear, S, otherwise)  # or its estimate would never be corrected
 
 
 _Gains = tuple[tuple[Array, ...], Array | None, ComplexArray, float | None]

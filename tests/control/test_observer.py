@@ -109,6 +109,19 @@ def test_poles_are_those_of_the_error(controller):
     assert found.real.max() < 0
 
 
+@pytest.mark.parametrize("sample_time", [0.0, 1e-3])
+def test_only_ratios_of_densities_matter_to_the_filter(make, sample_time):
+    usual = {"encoder": 1e-4, "tachometer": 1e-2, "strain_gauge": 1e-3, "torque": 0.1, "tip": 0.1}
+    loop = {"measures": ALL} | ({"sample_time": sample_time} if sample_time else {})
+    found, small = (
+        observed(make, make["single"](), loop=loop, observer={"noise": noise}).observer
+        for noise in (usual, {key: 1e-12 * density for key, density in usual.items()})
+    )
+
+    np.testing.assert_allclose(small.gain, found.gain, rtol=1e-8)
+    np.testing.assert_allclose(small.covariance * 1e24, found.covariance, rtol=1e-8)
+
+
 def test_instruments_read_drives_joints_and_strains_only(make):
     arm = flexible_two_link(make)
     controller = observed(make, arm, measures=[*ALL, "joint_encoder"])
