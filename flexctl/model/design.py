@@ -463,6 +463,7 @@ class Design(FileRecord):
         yield from self._table_faults()
         yield from self._compensation_faults()
         yield from self._filter_faults()
+        yield from self._idle_faults()
         if self.open_loop and self.loop.strain_gauges is not None:
             expected = f"no such key, as method {self.method} measures nothing"
             yield "loop.strain_gauges", expected, self.loop.strain_gauges
@@ -608,6 +609,29 @@ class Design(FileRecord):
             if one.follows and not self.reference.on_one_line:
                 expected = "a number, as the reference is no straight line in joint space"
                 yield key, expected, one.frequency
+
+    @property
+    def _integrates(self) -> bool:
+        """Whether the law may have integrals of errors: numbers that are zero may become others."""
+        if self.gains and self.gains.Gi is not None:
+            return True
+        if self.cascade and self.cascade.integral_time is not None:
+            return True
+        if self.method != "lqg" or not self.second_loop:
+            return self.method not in METHODS
+        weights = self.second_loop.weights  # a gain may have columns of integrals
+        own = weights is not None and "joint_integral" in weights.model_fields_set
+        return own or self.second_loop.gain is not None
+
+    def _idle_faults(self) -> Faults:
+        """Yield how parts of the law are treated that it does not have."""
+        if self.loop.anti_windup == "back-calculation" and not self._integrates:
+            expected = '"clamping", as the law has no integrals'
+            yield "loop.anti_windup", expected, self.loop.anti_windup
+        linear = self._integrates or self.filters or any(self._linear_frequencies())
+        if self.loop.discretisation == "tustin" and self.loop.sample_time and not linear:
+            expected = '"exact", as the law has neither filters nor integrals'
+            yield "loop.discretisation", expected, self.loop.discretisation
 
     def _composite_faults(self) -> Faults:
         if self.method != "composite":
