@@ -171,6 +171,16 @@ def test_rounded_values_stay_within_their_bounds(sign):
     assert one.value(1 - 1e-13) == upper
 
 
+@pytest.mark.parametrize("bounds", ["*0.1:*10", "0.5:200", "0:200"])
+def test_zero_numbers_of_a_table_stay_zero_whatever_its_bounds(bounds):
+    weights = {"joint_error": 100.0, "joint_rate": 3.0, "strain_energy": 0.0, "effort": 1.0}
+    design = make_design([0.0], [1.0], "lqg", gains=None, second_loop={"weights": weights})
+    free = read_free(design, {"second_loop.weights": bounds}, joints=1)
+
+    names = [one.key.removeprefix("second_loop.weights.") for one in free.numbers]
+    assert names == ["joint_error", "joint_rate", "effort"]
+
+
 @pytest.mark.parametrize(
     ("free", "message"),
     [

@@ -194,7 +194,7 @@ def read_free(
         entry = _ENTRY.fullmatch(key)
         for own in _keys(design, entry["key"] if entry else key):
             value: Any = design_value(design, own)
-            if bounds is None and own != key and not np.any(value):
+            if own != key and not np.any(value):
                 continue  # of a table, what is off stays off
             of_joints = isinstance(value, tuple) and own.startswith("gains.") and len(value) == 1
             if of_joints and (untied or entry):
