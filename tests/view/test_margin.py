@@ -16,6 +16,7 @@ from flexctl.robustness.stiffness.lemma import Lemma
 from flexctl.robustness.stiffness.path_growth import PathGrowth
 from flexctl.robustness.stiffness.record import (
     Growing,
+    Guaranteed,
     IndependentErrorsAt,
     Interval,
     Locus,
@@ -34,7 +35,7 @@ from flexctl.view.figures.margin import plot_margin
 from flexctl.view.json.margins import margin_json
 from flexctl.view.output import console
 from flexctl.view.words.bias import advice_words
-from flexctl.view.words.margins import margin_words
+from flexctl.view.words.margins import margin_words, range_words
 from tests.numbers_in_words import sources
 
 ARM = "subudhi-morris-2r"
@@ -219,6 +220,19 @@ def test_the_figure_is_drawn(flexctl, tmp_path, words):
 
     assert "how wrong may its stiffness be?" in drawn
     assert "modes)" in drawn  # the lemma's order
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "words"),
+    [
+        (-0.0456789, 0.0456789, "payload +-4.56 %"),
+        (-1.0, 1.23999, "payload any physical value from -100 % up to +123 %"),
+        (-0.045, 0.045, "payload +-4.5 %"),
+        (0.0, 0.0, "payload +-0 %"),
+    ],
+)
+def test_ranges_that_are_proven_are_rounded_towards_zero(lower, upper, words):
+    assert range_words(Guaranteed(kind="payload", lower=lower, upper=upper)) == words
 
 
 @pytest.mark.parametrize(("least", "status"), [(0.1, 0), (0.9, 1)])

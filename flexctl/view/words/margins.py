@@ -137,9 +137,9 @@ def _at(frequency: float) -> str:
 
 
 def range_words(guaranteed: Guaranteed) -> str:
-    """Name a range of errors: ``payload +-4.5 %``, or from its physical end on."""
+    """Name a range of errors, rounded towards 0: ``payload +-4.5 %``, or from its physical end."""
     below = "any physical value from -100 % up to +" if guaranteed.any_below else "+-"
-    return f"{guaranteed.kind} {below}{percent(guaranteed.upper)}"
+    return f"{guaranteed.kind} {below}{percent(_at_least(guaranteed.upper))}"
 
 
 def lemma_words(margin: StiffnessMargin) -> str:
