@@ -102,6 +102,15 @@ def test_an_integral_that_only_the_second_loop_cannot_bear_is_refused(make):
         design_controller(make["single"](), design)
 
 
+def test_joint_gains_that_a_schedule_replaces_need_not_bear_its_integral(make):
+    gains, second = {"Gp": [1.0], "Gv": [1.0], "Gi": [2.0]}, {"weights": make["weights"]}
+    scheduled = make["design"]([0.0], [1.0], gains=gains, second_loop=second | {"schedule": 3})
+    controller = design_controller(make["single"](), scheduled)
+    assert controller.feedback.schedule.slowest < 0
+    with pytest.raises(DesignError, match="less than Gp Gv = 1 for joint1, got 2"):
+        design_controller(make["single"](), make["design"]([0.0], [1.0], gains=gains))
+
+
 def test_the_controller_says_what_it_is(make):
     loop = {"sample_time": 0.002, "delay": 0.001}
     second = {"weights": make["weights"], "switch": {"blend": 0.05}}
