@@ -225,15 +225,7 @@ def _law_slopes(
     See `Controller.law_jacobian`. They are those of the continuous law: rates of own states of a
     sampled one are (z+ - z)/T.
     """
-    if parts.external is not None:
-        expected = "numbers or modes of the arm, as the law comes from outside"
-        got = design.reference.shaper and design.reference.shaper.frequency
-        raise refuse(design.label, "reference.shaper.frequency", expected=expected, got=got)
-    by_period = bool(parts.own_states) or sums_by_tustin(parts, design.loop)
-    if design.loop.sample_time and by_period and design.method in METHODS:
-        loop = design.loop.model_copy(update={"sample_time": 0.0})
-        design = design.model_copy(update={"loop": loop})
-        parts = _law_parts(plant, design, motion)
+    design, parts = _without_sampling(plant, design, motion, parts)
     controller = Controller(
         design=design,
         plant=plant,
@@ -255,6 +247,25 @@ def _law_slopes(
                 slopes[:, first + joint] += slopes[:, first + rotor]
                 slopes[:, first + rotor] = 0.0
     return by_x, by_z, z_by_x, z_by_z
+
+
+def _without_sampling(
+    plant: Plant, design: Design, motion: ReferenceMotion, parts: LawParts
+) -> tuple[Design, LawParts]:
+    """Return the design and its law as they are in continuous time, where a shaper needs these."""
+    loop, unknown = design.loop, parts.external and "comes from outside"
+    sampled = loop.sample_time and (parts.own_states or sums_by_tustin(parts, loop))
+    if sampled and design.method not in METHODS and law_of_method(plant, design, motion).own_states:
+        unknown = f"of method {design.method} has own states, which are known at samples only"
+    if unknown:
+        expected = f"numbers or modes of the arm, as the law {unknown}"
+        got = design.reference.shaper and design.reference.shaper.frequency
+        raise refuse(design.label, "reference.shaper.frequency", expected=expected, got=got)
+    if not sampled:
+        return design, parts
+    loop = loop.model_copy(update={"sample_time": 0.0})
+    continuous = design.model_copy(update={"loop": loop})
+    return continuous, _law_parts(plant, continuous, motion)
 
 
 def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion) -> None:

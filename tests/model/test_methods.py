@@ -7,6 +7,7 @@ import pytest
 
 from flexctl.control import design_controller
 from flexctl.errors import DesignError, InputError
+from flexctl.loop import close_loop, linearise
 from flexctl.model.design import Design
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.methods import METHODS, load_method, method_names
@@ -276,6 +277,46 @@ def test_assumptions_are_texts(refusal, value):
 def test_the_weight_of_a_second_loop_that_is_not_there_is_refused(refusal):
     code = OWN.replace("k * (", "signals.s * k * (")
     assert "law: expected no dependence on s" in refusal(code)
+
+
+DAMPED = OWN.replace("signals.q[: plant.m])", "signals.q[: plant.m]) - signals.v[: plant.m]")
+STATES = DAMPED.replace("signals.v[: plant.m])", "signals.v[: plant.m], moved=-9 * signals.own)")
+STATES = STATES.replace("integral=False", "integral=False, n_own=1")
+STATES = STATES.replace("n_state=0", 'n_state=1, own_states=("lag",)')
+SHAPER = 'to = [0.5]\nshaper = { kind = "ZV", frequency = "loop1" }\n'
+SHAPED = DESIGN.replace("to = [0.5]", SHAPER)
+FILTERED = SHAPED + '[[filters]]\nkind = "low-pass"\norder = 2\nfrequency = 60.0\n'
+SAMPLED = "[loop]\nsample_time = 0.01\n"
+
+
+def test_the_loop_of_a_sampled_law_with_own_states_is_unknown_to_a_shaper(refusal):
+    line = refusal(STATES, SHAPED + SAMPLED)
+
+    assert "reference.shaper.frequency: expected numbers or modes of the arm" in line
+    assert "as the law of method spring has own states, which are known at samples only" in line
+
+
+@pytest.mark.parametrize(
+    ("code", "text"), [(STATES, SHAPED), (DAMPED, FILTERED), (DAMPED, FILTERED + SAMPLED)]
+)
+def test_other_laws_of_packages_are_shaped_for_their_loop(package, write, tmp_path, code, text):
+    package("spring = spring_method:law")
+    (tmp_path / "site" / "spring_method.py").write_text(code)
+    made = design_controller("single-link-hub", load_design(write(text)), interpreted=True)
+
+    continuous = design_controller(
+        "single-link-hub", load_design(write(text.replace(SAMPLED, ""))), interpreted=True
+    )
+    expected = loop_modes_of(continuous)[:1]
+    assert made.reference.shaper.frequencies == pytest.approx(expected, rel=1e-6)
+
+
+def loop_modes_of(controller):
+    """Frequencies (k,) [rad/s] of the ringing poles of a controller's loop."""
+    arm, basis = load_model("single-link-hub"), controller.design.basis
+    poles = linearise(close_loop(controller, arm, basis)).poles
+    rings = poles[(poles.imag > 0) & (-poles.real < 0.5 * np.abs(poles))]
+    return np.sort(np.abs(rings))
 
 
 def test_an_entry_point_may_name_an_attribute_of_a_class(package, tmp_path):
