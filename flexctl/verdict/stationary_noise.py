@@ -8,7 +8,7 @@ intensity V that is sampled with the period T the covariance V/T. Source: [Ander
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -188,11 +188,27 @@ def _required(noise: NoiseInputs | None) -> NoiseInputs:
 
 def states_noise(loop: ClosedLoop) -> bool:
     """Whether a design states noise, of its instruments or of what its observer expects."""
-    controller, choice = loop.controller, loop.controller.design.observer
-    stated = choice is not None and "noise" in choice.model_fields_set
-    readings = controller.fitted.readings if controller.fitted else ()
-    noisy = any(one.density or one.variance for one in readings)
-    return noisy or (controller.observer is not None and stated)
+    fitted = loop.controller.fitted
+    noisy = any(one.density or one.variance for one in (fitted.readings if fitted else ()))
+    return noisy or _stated(loop) is not None
+
+
+def _stated(loop: ClosedLoop) -> Noise | None:
+    """Densities that the table of an observer states, the others 0; None where it states none.
+
+    A density that is left to its default sets the filter by its ratio only, and disturbs nothing.
+    """
+    choice = loop.controller.design.observer
+    if loop.controller.observer is None or choice is None or not choice.noise.model_fields_set:
+        return None
+    unstated = set(Noise.model_fields) - choice.noise.model_fields_set
+    return choice.noise.model_copy(update=dict.fromkeys(unstated, 0.0))
+
+
+def _of_stated(V: Array, names: Sequence[str], noise: Noise) -> Array:
+    """Intensity V (r, r) of readings of ideal instruments, 0 of those whose noise is not stated."""
+    stated = np.array([np.any(getattr(noise, name.split(" of ")[0])) for name in names])
+    return V * np.outer(stated, stated)
 
 
 def observer_noise(loop: ClosedLoop, linear: LinearLoop) -> NoiseInputs | None:
@@ -203,13 +219,13 @@ def observer_noise(loop: ClosedLoop, linear: LinearLoop) -> NoiseInputs | None:
 
     An integral of measured positions takes the noise of the first instrument that reads them.
     """
-    observer, choice = loop.controller.observer, loop.controller.design.observer
+    observer, stated = loop.controller.observer, _stated(loop)
     if loop.controller.fitted:
         return _instrument_noise(loop, linear)
-    if observer is None or choice is None or "noise" not in choice.model_fields_set:
+    if observer is None or stated is None:
         return None
     if isinstance(observer, SampledObserver):
-        return _sampled_noise(loop, linear, observer, choice.noise)
+        return _sampled_noise(loop, linear, observer, stated)
     read, gain = observer.instruments, observer.gain
     n_i = len(linear.F) - len(gain)
     by_z = np.vstack([np.zeros((n_i, len(read.names))), gain])
@@ -220,8 +236,8 @@ def observer_noise(loop: ClosedLoop, linear: LinearLoop) -> NoiseInputs | None:
         rows = np.flatnonzero(read.C[:, states.index(name)])
         by_z[:n_i, rows[0]] = linear.signals.by_z[:n_i, k]
     return NoiseInputs(
-        process=disturbance(loop.truth, linear.plant, choice.noise),
-        V=read.V,
+        process=disturbance(loop.truth, linear.plant, stated),
+        V=_of_stated(read.V, read.names, stated),
         by_tau=np.zeros((len(linear.K), len(read.names))),
         by_z=by_z,
     )
@@ -229,11 +245,10 @@ def observer_noise(loop: ClosedLoop, linear: LinearLoop) -> NoiseInputs | None:
 
 def _instrument_noise(loop: ClosedLoop, linear: LinearLoop) -> NoiseInputs | None:
     """Noise of the readings that a law gets, and what its observer states of the arm."""
-    fitted, choice = loop.controller.fitted, loop.controller.design.observer
-    stated = loop.controller.observer and choice and "noise" in choice.model_fields_set
+    fitted, stated = loop.controller.fitted, _stated(loop)
     process = np.zeros((linear.feedback.shape[1], 0))
-    if stated and choice:
-        process = disturbance(loop.truth, linear.plant, choice.noise)
+    if stated:
+        process = disturbance(loop.truth, linear.plant, stated)
     read, T = linear.signals, linear.sample_time
     readings = fitted.readings if fitted else ()
     intensity = {one.name: T * one.variance if T else one.density**2 for one in readings}
@@ -266,7 +281,7 @@ def _sampled_noise(
     m = len(signals.by_tau)
     return NoiseInputs(
         process=disturbance(loop.truth, linear.plant, noise),
-        V=observer.sample_time * read.variance,
+        V=_of_stated(observer.sample_time * read.variance, read.names, noise),
         by_tau=entering[:m],
         by_z=entering[m:],
     )

@@ -28,7 +28,9 @@ from tests.loops import hand_made
 pytestmark = pytest.mark.usefixtures("no_compiler")
 M, D, K = 2.0, 0.5, 30.0
 KP, KD = 70.0, 8.0
-STATED = {"noise": {"encoder": [2e-4], "tachometer": [3e-2], "torque": [0.2], "tip": 0.3}}
+STATED = {
+    "noise": {"encoder": 2e-4, "tachometer": 3e-2, "strain_gauge": 1e-3, "torque": 0.2, "tip": 0.3}
+}
 
 
 def inputs(loop, process=(), V=(), by_tau=(), by_z=()):
@@ -185,10 +187,7 @@ def test_an_evaluation_says_how_noisy_the_loop_is(noisy):
 
 
 def test_twice_the_noise_is_twice_as_much(noisy):
-    double = {"noise": {key: 2 * np.array(x) for key, x in STATED["noise"].items()}}
-    double["noise"] = {
-        key: x.tolist() if np.ndim(x) else float(x) for key, x in double["noise"].items()
-    } | {"strain_gauge": 2e-3}
+    double = {"noise": {key: 2 * density for key, density in STATED["noise"].items()}}
     one = noise_levels(noisy, linearise_loop(noisy, noisy.controller.reference.final, 0.0))
     loop = observed(single_link(), [0.0], [0.6], double)
     two = noise_levels(loop, linearise_loop(loop, loop.controller.reference.final, 0.0))
@@ -197,7 +196,41 @@ def test_twice_the_noise_is_twice_as_much(noisy):
     np.testing.assert_allclose(two.torque_rms, 2 * one.torque_rms, rtol=1e-5)
 
 
-@pytest.mark.parametrize("observer", [None, {"start_error": [0.01]}])
+DEFAULTS = {"encoder": 1e-4, "tachometer": 1e-2, "strain_gauge": 1e-3, "torque": 0.1, "tip": 0.1}
+
+
+@pytest.mark.parametrize("sample_time", [0.0, 1e-3])
+def test_levels_of_single_densities_add_up_to_those_of_all(sample_time):
+    # the filter is the same, as defaults are what is stated; other densities do not disturb
+    more = {"sample_time": sample_time} if sample_time else {}
+
+    def squares(noise):
+        loop = observed(single_link(), [0.0], [0.6], {"noise": noise}, **more)
+        found = noise_levels(loop, linearise_loop(loop, loop.controller.reference.final, 0.0))
+        return np.square([found.tip_rms, *found.torque_rms])
+
+    single = [squares({key: density}) for key, density in DEFAULTS.items()]
+    np.testing.assert_allclose(np.sum(single, axis=0), squares(DEFAULTS), rtol=1e-6)
+
+
+def test_a_density_of_the_arm_beside_instruments_leaves_the_other_at_zero():
+    arm, loops = single_link(), []
+    own = {
+        "instruments": [
+            {"kind": "encoder", "noise": 1e-4},
+            {"kind": "gauge", "xi": 0.1, "noise": 1e-3},
+        ]
+    }
+    for noise in ({"torque": 0.1}, {"torque": 0.1, "tip": 0.0}):
+        design = make_design([0.0], [0.6], observer={"noise": noise}, **own)
+        controller = design_controller(arm, design, BasisChoice(order=1))
+        loops.append(close_loop(controller, arm, BasisChoice(order=1)))
+    loop, still = (observer_noise(one, linearise_loop(one, [0.6], 0.0)) for one in loops)
+
+    np.testing.assert_array_equal(loop.process, still.process)
+
+
+@pytest.mark.parametrize("observer", [None, {"start_error": [0.01]}, {"noise": {}}])
 def test_noise_that_no_file_states_is_none(observer):
     loop = observed(single_link(), [0.0], [0.6], observer)
     linear = linearise_loop(loop, loop.controller.reference.final, 0.0)
