@@ -130,6 +130,33 @@ def test_rows_of_a_table_stay_together_beside_a_range():
         assert 5 <= arm["c"] <= 6
 
 
+def test_a_list_beside_a_range_keeps_all_its_values():
+    """A resonance in the middle of a list is found by no end of it."""
+    some = arms_of(a="1, 2, 5", b="0:1")
+    expected = [{"a": a, "b": b} for a in (1.0, 2.0, 5.0) for b in (0.0, 1.0)]
+
+    assert some.corners() == expected
+    assert {arm["a"] for arm in some.draw(20, seed=0)} == {1.0, 2.0, 5.0}
+
+
+def test_a_list_beside_many_ranges_has_each_of_its_values_once():
+    found = arms_of(a="1, 2, 3, 5", b="0:1", c="0:1", d="0:1").corners()
+
+    assert len(found) == 10
+    assert {arm["a"] for arm in found} == {1.0, 2.0, 3.0, 5.0}
+
+
+def test_no_arms_are_drawn_between_those_that_lists_name():
+    assert arms_of(a="1, 2, 5", b="3, 4").draw(5, seed=0) == []
+
+
+def test_of_many_corners_some_are_taken_evenly():
+    found = arms_of(a="0:1:1000", b="0:1").corners()
+
+    assert len(found) == 200
+    assert (found[0], found[-1]) == ({"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 1.0})
+
+
 def test_arms_of_many_ranges_have_one_end_at_a_time():
     found = arms_of(a="0:1", b="0:1", c="0:1", d="0:1").corners()
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from itertools import chain, product
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
 from math import ceil, prod
 
 import numpy as np
@@ -15,7 +15,7 @@ from flexctl.search.samples import Variation, make_points
 Values = dict[str, float]
 
 _CORNERED = 3  # numbers of arms up to which all corners are taken
-_MOST = 200  # arms that are taken where only some are possible
+_MOST = 200  # arms that are taken of all that are named, or of corners
 _LEAST = 20  # arms that a quantile is of
 _BEYOND = 2  # of them that it leaves out, where that takes more
 
@@ -55,30 +55,29 @@ class ArmSet:
         """All arms where lists or a table name them; of too many some, evenly spread."""
         if any(one.kind in ("normal", "uniform") for one in self.variations):
             return None
-        choices = [[{one.key: x} for x in dict.fromkeys(one.numbers)] for one in self._single]
-        choices += [self._rows] if self._rows else []
-        if not choices:
-            return None
-        shape = [len(own) for own in choices]
-        count = prod(shape)
-        which = np.unique(np.linspace(0, count - 1, min(count, _MOST)).astype(int))
-        places = np.array(np.unravel_index(which, shape)).T.tolist()
-        return [_joined(own[k] for own, k in zip(choices, row, strict=True)) for row in places]
+        choices = self._choices
+        return _combined(choices) if choices else None
+
+    @property
+    def _choices(self) -> list[list[Values]]:
+        """By number its ends, of a list all its values; then the rows of the table, if any."""
+        choices = [[{one.key: x} for x in _ends(one)] for one in self._single]
+        return choices + ([self._rows] if self._rows else [])
 
     def corners(self) -> list[Values]:
-        """Arms that are named; else those at the ends of all ranges with the rows of a table.
+        """Arms that are named; else those at the ends of all ranges with what lists and rows have.
 
-        Of more than three numbers one end at a time, the others in the middle.
+        Of more than three numbers one end or value at a time, the others in the middle.
         """
         if self.all is not None:
             return self.all
-        ends = [[{one.key: x} for x in _ends(one)] for one in self._single]
-        ends += [self._rows] if self._rows else []
+        ends = self._choices
         if len(ends) <= _CORNERED:
-            return list(_combined(ends)) if ends else []
+            return _combined(ends) if ends else []
         middle = dict(chain.from_iterable(own[len(own) // 2].items() for own in ends))
         middle |= {one.key: sorted(one.some)[len(one.some) // 2] for one in self._single}
-        return [middle | end for own in ends for end in own]
+        every = [middle | end for own in ends for end in own]
+        return [every[k] for k in _evenly(len(every))]
 
     def sample(self, quantile: float, seed: int) -> list[Values]:
         """Arms that a quantile is of: those that are named, else enough random ones."""
@@ -87,21 +86,36 @@ class ArmSet:
         return self.draw(max(_LEAST, ceil(round(_BEYOND / (1 - quantile), 6))), seed)
 
     def draw(self, count: int, seed: int) -> list[Values]:
-        """Draw arms as a Latin hypercube over their ranges; none where nothing has a range."""
-        fixed = {one.key: one.some[0] for one in self._single if len(set(one.some)) == 1}
-        ranges = {one.key: _range(one) for one in self._single if one.key not in fixed}
-        if not count or not ranges:
+        """Draw arms as a Latin hypercube over their ranges; none where nothing has a range.
+
+        Of each list one of its values, and of a table one of its rows.
+        """
+        ranges = {one.key: one for one in self._single if one.sampled}
+        if not count or all(len(one.some) == 1 for one in ranges.values()):
             return []
-        points, rows = make_points(ranges, latin=count, seed=seed), self._rows or [Values()]
-        which = np.random.default_rng(seed).integers(len(rows), size=count).tolist()
-        drawn = [points.at(k) | rows[j] | fixed for k, j in enumerate(which)]
+        points, rng = make_points(ranges, latin=count, seed=seed), np.random.default_rng(seed)
+        named = [self._rows or [Values()]]
+        named += [[{one.key: x} for x in one.numbers] for one in self._single if not one.sampled]
+        which = np.column_stack([rng.integers(len(own), size=count) for own in named]).tolist()
+        drawn = [
+            points.at(k) | _joined(own[j] for own, j in zip(named, row, strict=True))
+            for k, row in enumerate(which)
+        ]
         keys = [one.key for one in self.variations]
         every = (tuple((key, own[key]) for key in keys) for own in drawn)
         return [dict(one) for one in dict.fromkeys(every)]
 
 
-def _combined(choices: list[list[Values]]) -> Iterator[Values]:
-    yield from map(_joined, product(*choices))
+def _combined(choices: list[list[Values]]) -> list[Values]:
+    """All combinations; of too many some, evenly spread."""
+    shape = [len(own) for own in choices]
+    places = np.array(np.unravel_index(_evenly(prod(shape)), shape)).T.tolist()
+    return [_joined(own[k] for own, k in zip(choices, row, strict=True)) for row in places]
+
+
+def _evenly(count: int) -> list[int]:
+    """Places of as many as are taken of a number of arms, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, min(count, _MOST)).astype(int)).tolist()
 
 
 def _joined(parts: Iterable[Values]) -> Values:
@@ -109,13 +123,8 @@ def _joined(parts: Iterable[Values]) -> Values:
 
 
 def _ends(one: Variation) -> tuple[float, ...]:
-    """Least and greatest value of a variation; of a normal distribution its 1 and 99 % quantile."""
+    """Return the ends of a range, of a normal distribution 1 and 99 %; all values of a list."""
+    if not one.sampled:
+        return tuple(dict.fromkeys(one.numbers))
     values = one.numbers if one.kind == "uniform" else one.some
     return tuple(dict.fromkeys((min(values), max(values))))
-
-
-def _range(one: Variation) -> Variation:
-    """Return a distribution: of a list the range between its ends."""
-    if one.kind in ("normal", "uniform"):
-        return one
-    return replace(one, kind="uniform", numbers=(min(one.some), max(one.some)))
