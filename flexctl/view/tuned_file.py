@@ -10,9 +10,9 @@ from pathlib import Path
 from flexctl.model import Design, design_text
 from flexctl.search import Constraint, Tuning, tuned_design
 from flexctl.view.words.metrics import metric_value, units_for
+from flexctl.view.words.numbers import counted
 from flexctl.view.words.tuning import (
     arm_words,
-    counted,
     limit_text,
     objective_value,
     on_arms,
@@ -52,8 +52,8 @@ def history(tuning: Tuning, command: str) -> Iterator[str]:
     if tuning.unseen:
         unseen = tuning.unseen
         yield (
-            f"Limits are kept on {unseen.met} of {unseen.n} arms that tuning had not seen; the "
-            f"worst: {arm_words(tuning, unseen.worst)}."
+            f"Limits are kept on {unseen.met} of {counted(unseen.n, 'arm')} that tuning had not "
+            f"seen; the worst: {arm_words(tuning, unseen.worst)}."
         )
     yield from _earlier(tuning.design)
 

@@ -155,6 +155,11 @@ def test_a_scatter_is_told_in_every_form(found):
     rows = scatter_rows(found)
     assert all(len(row) == 4 for row in rows)
     assert "ranks first" in scatter_words(found)
+    assert "On 8 arms with scattered" in scatter_words(found)
+    assert "On 1 arm with scattered" in scatter_words(replace(found, n=1))
+    sweep = replace(found.sweep, done=found.sweep.done & (np.arange(len(found.sweep.done)) < 3))
+    alone = scatter_words(replace(found, n=1, sweep=sweep))
+    assert "only the 1 arm on which all designs were judged counts." in alone
 
 
 @pytest.mark.slow

@@ -630,8 +630,8 @@ def test_the_figure_says_in_words_what_is_found(changes, words):
         ({"independent": (independent(),)}, "link2's first mode in y -20 %"),
         ({"independent": (independent(worst_case=None),)}, "no physical one found"),
         ({"orders": (HOPELESS,)}, "2 modes unstable"),
-        ({"path": (UNSTABLE,)}, "unstable without error at 1 of 1 poses none joint1 grows"),
-        ({"path": (NO_REST,)}, "no margin at 1 of 1 poses none the loop has no equilibrium"),
+        ({"path": (UNSTABLE,)}, "unstable without error at 1 of 1 pose none joint1 grows"),
+        ({"path": (NO_REST,)}, "no margin at 1 of 1 pose none the loop has no equilibrium"),
     ],
 )
 def test_the_table_says_what_is_found(changes, words):
@@ -664,7 +664,11 @@ def along(*found):
         (
             {"certified": certified(None, None, "it moves"), "path": along((None, None, "moves"))},
             "Nothing is proven in interval arithmetic at the final pose: it moves. Nothing is "
-            "proven so at 1 of 1 poses of the motion: moves.",
+            "proven so at 1 of 1 pose of the motion: moves.",
+        ),
+        (
+            {"certified": certified(-0.9, 0.1), "path": along((-0.5, 0.08))},
+            "at the final pose, and from -50 % to +8 % at the judged pose of the motion; this",
         ),
         (
             {"certified": certified(-1.0, np.inf), "path": ()},

@@ -109,6 +109,15 @@ def test_bad_words_are_one_line(flexctl, words, expected):
     assert said.err.count("\n") <= 1 or "Usage" in said.err
 
 
+def test_one_point_is_no_plural(flexctl, tmp_path):
+    words = [ARM, "hub-pd", "--vary", "gains.Gp=10", "--metrics", "linear", *JOBS]
+    words += ["--ledger", tmp_path / "one.db"]
+    said = [flexctl("sweep", *words).out for _ in range(2)]
+    assert f"{ARM}, hub-pd: 1 point over gains.Gp" in said[0]
+    assert "hub-pd is stable at 1 of 1 point (100 %)." in said[0]
+    assert "1 point from the ledger" in said[1]
+
+
 def test_without_arrow_a_parquet_file_is_refused_before_anything_is_judged(
     flexctl, monkeypatch, tmp_path
 ):

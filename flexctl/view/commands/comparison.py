@@ -36,7 +36,7 @@ from flexctl.view.output import (
 from flexctl.view.provenance import as_text, integration, provenance
 from flexctl.view.request import judged_on, load_arm, load_gain_set, read_specs, truth_settings
 from flexctl.view.requirements import check_keys
-from flexctl.view.words.numbers import basis_words
+from flexctl.view.words.numbers import basis_words, counted
 from flexctl.view.words.scatter import scatter_rows, scatter_words
 
 _OF_SAMPLES = "samples", "latin", "seed", "shapes", "jobs", "scheduler", "ledger", "worst"
@@ -191,7 +191,7 @@ def verdict_table(
 
 def _scatter_table(found: Scatter) -> RenderableType:
     names, rows = list(found.wins), scatter_rows(found)
-    title = f"The same designs on {found.n} sampled arms: shares, medians (5 % .. 95 %)"
+    title = f"The same designs on {counted(found.n, 'sampled arm')}: shares, medians (5 % .. 95 %)"
     return plain_table(title, "", *names, rows=rows, numeric=range(1, 1 + len(names)))
 
 

@@ -38,6 +38,7 @@ from flexctl.view.words.margins import (
 from flexctl.view.words.numbers import (
     MOST,
     basis_words,
+    counted,
     decay,
     growth,
     lost_at,
@@ -132,7 +133,7 @@ def _rows(margin: StiffnessMargin, where: str) -> Iterator[tuple[str, ...]]:
         yield f"given stiffness, {place_words(at, where)}", share, *ends
     if lost:
         what = "unstable without error" if all_grow(lost) else "no margin"
-        label = f"{what} at {len(lost)} of {len(margin.path)} poses"
+        label = f"{what} at {len(lost)} of {counted(len(margin.path), 'pose')}"
         yield label, "none", "", grown(lost[0]), ""
 
 

@@ -33,6 +33,7 @@ from flexctl.view.options import SweepOptions
 from flexctl.view.output import Result, check_targets, notes, plain_table, progress
 from flexctl.view.provenance import as_text, integration, provenance, redesigned
 from flexctl.view.request import design_basis, judged_on, load_arm, load_gain_set, read_specs
+from flexctl.view.words.numbers import counted
 from flexctl.view.words.sweep import failed_words, key_words, sweep_sentences
 
 _BY_CHANCE = 0.01  # greatest probability at which an influence is shown
@@ -167,7 +168,8 @@ def _table(
             for key, values in one.quantiles.items()
             if not np.isnan(values).all()
         ]
-        title = f"{found.model}, {one.name}: {one.judged} points over {', '.join(found.keys)}"
+        points = counted(one.judged, "point")
+        title = f"{found.model}, {one.name}: {points} over {', '.join(found.keys)}"
         title += f"; {one.not_evaluated} more not evaluated" if one.not_evaluated else ""
         parts.append(
             plain_table(title, "", "unit", "5 %", "median", "95 %", rows=rows, numeric=(2, 3, 4))
@@ -178,7 +180,7 @@ def _table(
     if pareto:
         parts.append(_front(found, pareto, front))
     parts += notes(sweep_sentences(found, summaries))
-    facts = [f"{found.resumed} points from the ledger"] if found.resumed else []
+    facts = [f"{counted(found.resumed, 'point')} from the ledger"] if found.resumed else []
     facts += [f"{found.rate:.3g} points a second"] if found.rate else []
     parts += notes([f"{', '.join(facts)}."] if facts else [])
     return Group(*parts)

@@ -16,7 +16,7 @@ from flexctl.view.figures.margin_bars import plot_errors, plot_order_bars, plot_
 from flexctl.view.figures.margin_loci import GIVEN, grouped, plot_loci
 from flexctl.view.figures.style import BAD, GOOD, PALETTE, new_figure, styled
 from flexctl.view.words.margins import judged_pose, judged_where, lemma_words, no_stiffness
-from flexctl.view.words.numbers import ALMOST_ALL, basis_words, percent, tolerated_above
+from flexctl.view.words.numbers import ALMOST_ALL, basis_words, counted, percent, tolerated_above
 
 _LEMMA, _ALL = PALETTE[0], 100.0
 _HEIGHT = 7.8  # inches
@@ -56,7 +56,7 @@ def _answer(margin: StiffnessMargin) -> str:
     said = [f"{tolerated_above(margin.exact.alpha_upper)} {judged_where(margin)}"]
     lost = [pose for pose in margin.path if not pose.interval]
     if lost:
-        many = f"{len(lost)} of {len(margin.path)} poses"
+        many = f"{len(lost)} of {counted(len(margin.path), 'pose')}"
         said.append(f"unstable without error at {many} of the motion")
     if margin.worst and margin.worst.interval:
         least = margin.worst.interval.alpha_upper
@@ -162,7 +162,7 @@ def _unstable(axes: Axes, path: Sequence[PoseMargin]) -> None:
         return
     label = "unstable without error"
     axes.plot(t, np.zeros(len(t)), "X", color=BAD, markersize=6, label=label, zorder=5)
-    words = f"unstable without error at {len(t)} of {len(path)} poses"
+    words = f"unstable without error at {len(t)} of {counted(len(path), 'pose')}"
     write_at(axes, words, (0.5, 0.25), ha="center", va="center", **_NUMBER)
 
 

@@ -15,7 +15,8 @@ from flexctl.view.figures.axes import few_ticks, legend_above, say_instead
 from flexctl.view.figures.loci_plane import frame_plane
 from flexctl.view.figures.style import BAD, GOOD, MUTED, PALETTE, new_figure, styled
 from flexctl.view.words.metrics import metric_unit, units_for
-from flexctl.view.words.tuning import counted, objective_name, tuning_sentences
+from flexctl.view.words.numbers import counted
+from flexctl.view.words.tuning import objective_name, tuning_sentences
 
 _WIDE, _HIGH = 10.4, 6.2
 _FLOOR = 1e-6  # violation that counts as none

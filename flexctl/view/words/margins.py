@@ -24,6 +24,7 @@ from flexctl.verdict import SensorMargins, StabilityMargins
 from flexctl.view.words.numbers import (
     ALMOST_ALL,
     basis_words,
+    counted,
     figure,
     growth_words,
     limit_words,
@@ -221,7 +222,8 @@ def _certified(margin: StiffnessMargin, where: str) -> str:
     if here.alpha_lower is not None and here.alpha_upper is not None:
         places.append(f"{certified_range(here.alpha_lower, here.alpha_upper)} {where}")
     if along:
-        places.append(f"{certified_range(*along)} at all {len(margin.path)} poses of the motion")
+        all_poses = f"all {len(margin.path)} poses" if len(margin.path) > 1 else "the judged pose"
+        places.append(f"{certified_range(*along)} at {all_poses} of the motion")
     said = ""
     if places:
         proven = f"the linear loop is stable for errors {', and '.join(places)}"
@@ -233,7 +235,7 @@ def _certified(margin: StiffnessMargin, where: str) -> str:
         said += f" Nothing is proven in interval arithmetic {where}: {here.why}."
     left = [pose for pose in margin.path if pose.certified and not pose.certified.proven]
     if left and left[0].certified:
-        count = f"{len(left)} of {len(margin.path)} poses of the motion"
+        count = f"{len(left)} of {counted(len(margin.path), 'pose')} of the motion"
         said += f" Nothing is proven so at {count}: {left[0].certified.why}."
     return said
 

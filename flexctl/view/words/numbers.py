@@ -67,6 +67,11 @@ def listed(parts: Sequence[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
+def counted(count: int, noun: str) -> str:
+    """Write a count with its noun: ``1 arm``, ``2 arms``."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
 def times(factor: float) -> str:
     """Write a factor with the two digits that an estimate has: ``a factor of 43``."""
     if factor >= GROWN:

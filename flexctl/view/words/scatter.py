@@ -8,7 +8,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.search import Scatter, Share
-from flexctl.view.words.numbers import listed
+from flexctl.view.words.numbers import counted, listed
 from flexctl.view.words.sweep import shape_sentences, share_words
 
 _QUANTITIES = (
@@ -34,9 +34,9 @@ def scatter_sentences(found: Scatter) -> Iterator[str]:
     best = max(found.wins, key=lambda name: found.wins[name].count)
     if len(found.wins) > 1 and found.wins[best].count:
         share = _share(found, found.wins[best])
-        yield f"On {found.n} arms with scattered {keys}, {best} ranks first on {share}."
+        yield f"On {counted(found.n, 'arm')} with scattered {keys}, {best} ranks first on {share}."
     else:
-        yield f"Judged on {found.n} arms with scattered {keys}."
+        yield f"Judged on {counted(found.n, 'arm')} with scattered {keys}."
     if found.not_evaluated:
         first = next(k for k in sorted(found.sweep.failed) if found.sweep.refused[k])
         more = (
@@ -67,7 +67,8 @@ def scatter_sentences(found: Scatter) -> Iterator[str]:
             yield f"{name} on sample {worst.sample}: {worst.why.rstrip('.')}."
     yield from shape_sentences(found.sweep)
     if found.sweep.interrupted:
-        yield f"Interrupted: only the {found.n} arms on which all designs were judged count."
+        arms, s = counted(found.n, "arm"), "s" * (found.n == 1)
+        yield f"Interrupted: only the {arms} on which all designs were judged count{s}."
 
 
 def scatter_rows(found: Scatter) -> list[tuple[str, ...]]:

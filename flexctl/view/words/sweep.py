@@ -9,6 +9,7 @@ import numpy as np
 from flexctl.plant import ShapeChange
 from flexctl.search import CONFIDENCE, Share, Summaries, Sweep, Tuning, summarise
 from flexctl.verdict import UNITS
+from flexctl.view.words.numbers import counted
 
 
 def sweep_words(found: Sweep) -> str:
@@ -40,11 +41,12 @@ def sweep_sentences(found: Sweep, summaries: Sequence[Summaries]) -> Iterator[st
     yield from shape_sentences(found)
     if found.interrupted:
         left = found.n_points - int(found.done.sum())
-        yield f"Interrupted: {left} of {found.n_points} points are not judged."
+        points, verb = counted(found.n_points, "point"), "is" if left == 1 else "are"
+        yield f"Interrupted: {left} of {points} {verb} not judged."
     if found.others:
         yield (
-            f"The ledger also holds {found.others} points of another model, design, setting or "
-            "version; these were not used."
+            f"The ledger also holds {counted(found.others, 'point')} of another model, design, "
+            "setting or version, not used here."
         )
 
 
@@ -81,7 +83,7 @@ def failed_words(found: Sweep, k: int) -> str:
 def _not_evaluated(found: Sweep, one: Summaries) -> str:
     """Say at how many points a gain set is not evaluated, and why at the first of them."""
     of = one.judged + one.not_evaluated
-    points = f"{one.not_evaluated} of {of} points"
+    points = f"{one.not_evaluated} of {counted(of, 'point')}"
     first = "the first of them " if one.not_evaluated > 1 else ""
     return (
         f"{one.name} is not evaluated at {points}, left out of all shares and quantiles: "
@@ -110,6 +112,7 @@ def _change(error: ShapeChange) -> str:
 
 def share_words(one: Share, *, independent: bool, what: str = " points") -> str:
     """Write a share; of samples that were drawn independently with its interval of confidence."""
+    what = what.removesuffix("s") if one.of == 1 else what
     share = f"{one.count} of {one.of}{what} ({100 * one.value:.3g} %"
     if independent:
         interval = f"{100 * one.low:.3g} to {100 * one.high:.3g} %"

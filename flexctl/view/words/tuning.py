@@ -11,7 +11,7 @@ from flexctl.search import Constraint, Objective, Requirement, TradeOff, Tuning,
 from flexctl.verdict import MORE_IS_BETTER, UNITS, Evaluation, find_reasons, unstable_orders
 from flexctl.view.words.margins import certificate_words
 from flexctl.view.words.metrics import metric_name, metric_value, units_for
-from flexctl.view.words.numbers import figure, limit_name, listed, percent
+from flexctl.view.words.numbers import counted, figure, limit_name, listed, percent
 from flexctl.view.words.sweep import shape_sentences
 from flexctl.view.words.verdict import off_reference, reason_words, rings_words
 
@@ -482,7 +482,7 @@ def _searched(tuning: Tuning) -> Iterator[str]:
     if tuning.interrupted:
         yield f"Interrupted after {cost}: this is the best so far."
     else:
-        resumed = f", {tuning.resumed} results from the ledger" if tuning.resumed else ""
+        resumed = f", {counted(tuning.resumed, 'result')} from the ledger" if tuning.resumed else ""
         yield f"Searched over {counted(len(tuning.free), 'free number')}: {cost}{resumed}."
         yield from _ended(tuning)
     if others := [arm for arm in tuning.judged_on if arm]:
@@ -518,11 +518,6 @@ def _ended(tuning: Tuning) -> Iterator[str]:
             f"Its {len(ends)} searches ended between {first} and {last}; more starts (--starts) "
             "may find better ones."
         )
-
-
-def counted(count: int, noun: str) -> str:
-    """Write a count with its noun: ``1 arm``, ``2 arms``."""
-    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def _on_a_share(tuning: Tuning, unseen: Unseen, value: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from flexctl.view.explain import explain
-from flexctl.view.words.numbers import angle, at_most, length, listed, percent, times
+from flexctl.view.words.numbers import angle, at_most, counted, length, listed, percent, times
 from tests.verdict_record import evaluation
 
 
@@ -54,6 +54,11 @@ def test_shares(value, words):
 )
 def test_lists(parts, words):
     assert listed(parts) == words
+
+
+@pytest.mark.parametrize(("count", "words"), [(0, "0 arms"), (1, "1 arm"), (2, "2 arms")])
+def test_counts(count, words):
+    assert counted(count, "arm") == words
 
 
 @pytest.mark.parametrize(
