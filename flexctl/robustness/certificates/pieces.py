@@ -195,7 +195,10 @@ def _second_order(own: OneErrorLoop, reach: float) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         if np.abs(np.linalg.eigvals(own.D)).max() * reach >= 1:
             return np.full_like(own.A, np.inf)
-        middle = np.abs(own.D) @ np.abs(np.linalg.inv(inverse))
+        try:
+            middle = np.abs(own.D) @ np.abs(np.linalg.inv(inverse))
+        except np.linalg.LinAlgError:
+            return np.full_like(own.A, np.inf)
         return reach**2 * np.abs(own.U) @ middle @ np.abs(own.V)
 
 
@@ -225,17 +228,25 @@ def _candidates(own: OneErrorLoop, units: Array, wanted: float, r: float) -> Ite
         if not worst < region.limit:
             return
         T = basis(region, clusters, region.limit)
-        if T is not None:
-            errors = r * np.abs(A) + wanted * np.abs(first)
-            yield weighted(T, clusters, region, region.limit, errors) / units
+        if T is None:
+            continue
+        errors = r * np.abs(A) + wanted * np.abs(first)
+        try:
+            T = weighted(T, clusters, region, region.limit, errors)
+        except np.linalg.LinAlgError:  # singular
+            continue
+        yield T / units
 
 
 def _piece(own: OneErrorLoop, T: Array, r: float) -> Piece | None:
-    """Make a piece of coordinates; None where they do not hold in its middle.
+    """Make a piece of coordinates; None where they are singular, or do not hold in its middle.
 
     [-I B'; B -I] < 0 is B'B < I, and is affine in B as (B + B')/2 < 0 is.
     """
-    inverse = np.linalg.inv(T)
+    try:
+        inverse = np.linalg.inv(T)
+    except np.linalg.LinAlgError:
+        return None
     B, U, V = T @ own.A @ inverse, T @ own.U, own.V @ inverse
     C = U @ V
     if own.sampled:

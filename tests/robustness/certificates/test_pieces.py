@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from flexctl.errors import FlexctlError
+from flexctl.robustness.certificates import pieces
 from flexctl.robustness.certificates.one_error import OneErrorLoop
 from flexctl.robustness.certificates.pieces import FARTHEST, GAP, certified_errors, find_piece
 from flexctl.robustness.certificates.proof import prove_piece
@@ -158,6 +159,26 @@ def test_a_piece_with_an_unstable_error_or_a_pole_in_it_is_refused():
         assert prove_piece(loop, piece.T, 0.0, 0.0, inside, 0.0)
         low, high = sorted((0.0, beyond))
         assert not prove_piece(loop, piece.T, 0.0, low, high, 0.0)
+
+
+def test_singular_coordinates_prove_nothing(monkeypatch):
+    monkeypatch.setattr(pieces, "basis", lambda *_: np.ones((3, 3)))
+    one = np.ones((3, 1))
+    loop = OneErrorLoop(
+        A=np.diag([-1.0, -2.0, -3.0]), U=one, V=one.T, D=np.zeros((1, 1)), sampled=False
+    )
+
+    assert find_piece(loop, 0.0, 0.1, 1e-12) is None
+    assert certified_errors(loop, -0.1, 0.1).pieces == 0
+
+
+def test_a_second_order_term_with_a_pole_is_not_bounded():
+    # I - h |D| is singular at h = 1, where no eigenvalue of h D is 1
+    D = np.array([[0.5, 0.5], [-0.5, 0.5]])
+    loop = OneErrorLoop(A=-np.eye(2), U=np.eye(2), V=1e-3 * np.eye(2), D=D, sampled=False)
+    piece = find_piece(loop, 0.0, 0.1, 1e-12)
+
+    assert not piece.holds(-1.0, 1.0)
 
 
 def test_the_battery_holds_loops_of_all_kinds():
