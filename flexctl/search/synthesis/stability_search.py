@@ -163,8 +163,8 @@ def require_single_gain(loop: Interconnection, who: str) -> None:
 
 
 def affordable(n: int) -> int:
-    """Spectra of n by n matrices computed in about eight seconds."""
-    return int(8 / (0.25e-3 + 3.2e-3 * (n / 55) ** 2.2))
+    """Spectra of n by n matrices computed in about eight seconds, at least one."""
+    return max(1, int(8 / (0.25e-3 + 3.2e-3 * (n / 55) ** 2.2)))
 
 
 def spectral_abscissa(eigenvalues: ComplexArray, sample_time: float | None) -> float:
