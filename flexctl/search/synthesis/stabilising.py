@@ -39,6 +39,7 @@ from flexctl.search.synthesis.structures import ControllerStructure
 
 _ENOUGH = 0.1  # of the decay that is aimed at where none is wanted
 _SEVERAL = 8  # slow controllers, of which the best is taken
+_AT_ONE = 1e-6  # |ln z| of an integrator: round-off moves a double one by 1e-8
 _AIM = 0.1  # of the modulus of the modes that are not stable: a decay that is stable enough
 
 
@@ -156,9 +157,11 @@ def stabilise(
     sample_time
         T [s]: x' is then the next x, T later.
     decay
-        Wanted of the closed loop [1/s]; default a tenth of the modulus of the fastest mode that is
-        not stable. Linear-quadratic designs on A + decay I [AndersonMoore90] are tried first. The
-        best that was found is returned if it is stable but slower.
+        Wanted of the closed loop [1/s]. Linear-quadratic designs on A + decay I [AndersonMoore90]
+        are tried first. The best that was found is returned if it is stable but slower. By default
+        a tenth of the modulus of the fastest mode that is not stable is aimed at (of a sampled
+        plant |ln z|/T; without any but integrators of the slowest other mode, or 1 rad/s or 1/T),
+        and a tenth of that is accepted.
     starts
         Tried at most; fewer of large plants, as many as take ten to twenty seconds.
     seed
@@ -280,11 +283,17 @@ def _checked(
 
 def _aim(plant: Interconnection, sample_time: float | None) -> float:
     """Decay that is stable enough [1/s]: 0 of a plant that is stable."""
-    w = np.linalg.eigvals(plant.A)
-    if sample_time is not None:
-        return 0.0 if np.abs(w).max() < 1 - CLEAR else 0.1 / sample_time
-    unstable = np.abs(w[w.real >= -CLEAR * typical_rate(plant.A, sampled=False)])
-    if not unstable.size:
+    w = np.linalg.eigvals(plant.A).astype(complex)
+    if sample_time is None:
+        unstable = w.real >= -CLEAR * typical_rate(plant.A, sampled=False)
+        rates, least = np.abs(w), 1e-6 * np.abs(w).max()
+    else:
+        unstable = np.abs(w) >= 1 - CLEAR
+        with np.errstate(divide="ignore"):
+            rates, least = np.abs(np.log(w)), _AT_ONE
+        rates[unstable & (rates <= _AT_ONE)] = 0.0
+    if not unstable.any():
         return 0.0
-    sizes = np.abs(w)[np.abs(w) > 1e-6 * np.abs(w).max()]
-    return _AIM * float(unstable.max() or (sizes.min() if sizes.size else 1.0))
+    others = rates[(rates > least) & np.isfinite(rates)]
+    rate = rates[unstable].max() or (others.min() if others.size else 1.0)
+    return _AIM * float(rate) / (sample_time or 1.0)

@@ -6,6 +6,8 @@ import pytest
 import flexctl
 from benchmarks.output_feedback_problems import FAMILIES, PUBLISHED
 from flexctl.errors import DesignError, InputError
+from flexctl.search.synthesis import stabilising
+from flexctl.search.synthesis.interconnection import Interconnection
 
 NAMED = {problem.name: problem for problem in (*PUBLISHED, *FAMILIES)}
 QUICK = [name for name in NAMED if name != "NN10"]
@@ -92,6 +94,32 @@ def test_a_mode_that_no_feedback_moves_is_named():
         flexctl.stabilise([[2.0, 0.0], [0.0, -1.0]], [[0.0], [1.0]], np.eye(2))
     with pytest.raises(DesignError, match="eigenvalue 2 is not stable and unobservable"):
         flexctl.stabilise([[2.0, 0.0], [0.0, -1.0]], np.eye(2), [[0.0, 1.0]])
+
+
+def aimed(w, T):
+    """Decay [1/s] that is aimed at of a diagonal plant with modes w [1/s], or sampled with T."""
+    A = np.diag(w) if T is None else np.diag(np.exp(np.multiply(w, T)))
+    one = np.ones((len(w), 1))
+    return stabilising._aim(Interconnection.of(A, one, one.T, sampled=T is not None), T)
+
+
+@pytest.mark.parametrize("T", [None, 0.01, 0.1])
+@pytest.mark.parametrize(
+    ("w", "aim"),
+    [([3.0, 0.5, -8.0], 0.3), ([0.0, -2.0, -8.0], 0.2), ([-1.0, -2.0], 0.0)],
+    ids=["unstable", "integrator", "stable"],
+)
+def test_a_sampled_plant_is_to_be_as_fast_as_the_continuous_one(w, aim, T):
+    assert aimed(w, T) == pytest.approx(aim, rel=1e-6)
+
+
+@pytest.mark.parametrize(("T", "aim"), [(None, 0.1), (0.02, 5.0)])
+def test_integrators_alone_have_no_time_of_their_own(T, aim):
+    assert aimed([0.0, 0.0], T) == pytest.approx(aim)
+
+
+def test_a_large_plant_is_tried_at_least_once():
+    assert stabilising.affordable(3000) == 1
 
 
 @pytest.mark.parametrize("sample_time", [None, 0.5])
