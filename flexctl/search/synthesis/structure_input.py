@@ -23,12 +23,19 @@ def read_bounds(names: tuple[str, ...], bounds: Bounds | None) -> tuple[Array, A
     found = np.tile([-np.inf, np.inf], (len(names), 1))
     for name, pair in limits.items():
         numbers = isinstance(pair, Sequence | np.ndarray) and len(pair) == 2
-        if not numbers or not all(isinstance(one, int | float) for one in pair):
+        if not numbers or not all(map(_is_real, pair)):
             raise InputError(f"bounds[{name}]: expected (lower, upper), got {pair!r:.60}")
         if not pair[0] <= pair[1] or pair[0] == np.inf or pair[1] == -np.inf:
             raise InputError(f"bounds[{name}]: expected lower <= upper, got {pair}")
         found[names.index(name)] = pair
     return found[:, 0], found[:, 1]
+
+
+def _is_real(number: Any) -> bool:
+    """Whether something is one number of Python or NumPy; True and False are none."""
+    return isinstance(number, int | float | np.integer | np.floating) and not isinstance(
+        number, bool
+    )
 
 
 def are_rows(entries: Any) -> bool:
