@@ -67,17 +67,30 @@ class ControllerStructure(Summary):
     extends: bool = False
 
     def __post_init__(self) -> None:
-        """Check that shapes fit each other."""
+        """Make arrays of what is given, and check that shapes and bounds fit each other."""
         n, order = len(self.names), checks.whole("order", self.order, least=0)
         offset = checks.finite("offset", self.offset)
         if offset.ndim != 2 or min(offset.shape) <= order:
             raise InputError(f"offset: expected more than {order} rows and columns (the order)")
         if not n:
             raise InputError("structure: expected at least one free number, got none")
-        checks.shape("directions", self.directions, (n, *offset.shape))
+        directions = checks.shape("directions", self.directions, (n, *offset.shape))
+        arrays = {"offset": offset, "directions": directions}
         for name in ("lower", "upper"):
-            if np.shape(getattr(self, name)) != (n,):
+            try:
+                bound = np.asarray(getattr(self, name), dtype=float)
+            except (TypeError, ValueError):
+                bound = np.full(n, np.nan)
+            if bound.shape != (n,) or np.isnan(bound).any():
                 raise InputError(f"{name}: expected one bound of each of {n} free numbers")
+            arrays[name] = bound
+        wrong = arrays["lower"] > arrays["upper"]
+        if wrong.any():
+            i = int(wrong.argmax())
+            expected = f"{arrays['lower'][i]:g} or more of {self.names[i]}"
+            raise InputError(f"upper: expected {expected}, got {arrays['upper'][i]:g}")
+        for name, value in arrays.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def full(cls, outputs: int, inputs: int, order: int = 0) -> ControllerStructure:
