@@ -172,7 +172,8 @@ def synthesise(
     seed
         Of the random starts: the same seed gives the same controller.
     callback
-        Told the best point after every evaluation of the norm; ends the search by returning True.
+        Told the best point after every evaluation of the norm, x in the structure's numbers; ends
+        the search by returning True.
 
     Raises
     ------
@@ -227,13 +228,17 @@ def synthesise(
         task = NormSearch(loop, free, norm, slowest)
         given = None if first is None else free.nearest(first)
 
+        def gain(x: Array) -> Array:
+            return own.behind(free.gain(x)) if effective else free.gain(x)
+
         def tell(progress: Progress) -> bool | None:
             value = _told(task, generalised.period, progress.objective)
-            return callback and callback(replace(progress, objective=value))
+            searched = effective or free is not chosen  # other numbers than those of the structure
+            x = chosen.nearest(gain(progress.x)) if searched else progress.x
+            return callback and callback(replace(progress, x=x, objective=value))
 
         found, tried = task.run(given, starts, seed, tell)
-        K = free.gain(found.x)
-        K = own.behind(K) if effective else K
+        K = gain(found.x)
     result = _record(generalised, task, K, chosen.named(chosen.nearest(K)), found, tried)
     slower = result.norm > -wanted if norm == "abscissa" and wanted else found.violation > 0
     if wanted and slower and found.status != "stopped":

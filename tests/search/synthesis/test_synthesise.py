@@ -383,6 +383,22 @@ def test_a_callback_ends_the_search():
     assert found.spectral_abscissa < 0
 
 
+THROUGH = {  # y = x + d u: effective gains are searched; y2 = w: a plane of gains
+    "effective gains": [[0, 0], [0, 0.7], [0, 0.5], [0, 0.2]],
+    "a plane": [[0, 0], [0, 1], [0, 0], [1, 0]],
+}
+
+
+@pytest.mark.parametrize("case", THROUGH)
+def test_a_callback_is_told_the_numbers_of_the_structure(case):
+    plant = control.ss([[1.0]], [[1.0, 1.0]], [[1.0], [0.0], [1.0], [0.0]], THROUGH[case])
+    seen = []
+    found = flexctl.synthesise(plant, 0, "h2", nmeas=2, ncon=1, starts=1, callback=seen.append)
+    nearest = min(seen, key=lambda one: abs(one.objective - found.norm))
+
+    assert nearest.x == pytest.approx(list(found.parameters.values()), rel=1e-3, abs=1e-6)
+
+
 @pytest.mark.parametrize("sample_time", [None, 0.02])
 def test_a_pid_structure_is_the_usual_transfer_function(sample_time):
     pid = flexctl.ControllerStructure.pid(filter_time=0.1, sample_time=sample_time)
@@ -670,6 +686,28 @@ def test_what_does_not_fit_is_refused(arguments, options, says):
         flexctl.synthesise(*arguments, **options)
 
 
+def numbered(kind, **given):
+    """One free number a of a static gain, from lists."""
+    parts = {"offset": [[0.5]], "directions": [[[2.0]]], "lower": [-1], "upper": [1]}
+    return kind(names=("a",), order=0, **parts | given)
+
+
+def test_a_structure_may_be_made_of_lists():
+    structure = numbered(flexctl.ControllerStructure)
+
+    assert structure.gain([0.25]).tolist() == [[1.0]]
+    assert structure.nearest(np.array([[9.0]])).tolist() == [1.0]
+    assert not structure.free
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float32])
+def test_bounds_may_be_numbers_of_numpy(kind):
+    bounds = {"a": (kind(-1), kind(2))}
+    structure = flexctl.ControllerStructure.table([["a"]], bounds=bounds)
+
+    assert (structure.lower.tolist(), structure.upper.tolist()) == ([-1.0], [2.0])
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [
@@ -685,6 +723,10 @@ def test_what_does_not_fit_is_refused(arguments, options, says):
         ),
         (lambda S: S.table([["a"]], order=-1), "order: expected a whole number of at least 0"),
         (lambda S: S.table([["a"]], bounds={"a": 5}), r"bounds\[a\]: expected \(lower, upper\)"),
+        (lambda S: S.table([["a"]], bounds={"a": (False, True)}), r"bounds\[a\]: expected \(low"),
+        (lambda S: numbered(S, lower=[np.nan]), "lower: expected one bound of each of 1 free"),
+        (lambda S: numbered(S, upper="x"), "upper: expected one bound of each of 1 free"),
+        (lambda S: numbered(S, lower=[2.0]), "upper: expected 2 or more of a, got 1"),
         (lambda S: S.table([["a"]], bounds=[(1, 2)]), "bounds: expected pairs by name"),
         (lambda S: S.full(0, 1), "outputs: expected a whole number of at least 1, got 0"),
         (lambda S: S.full(1, 1).gain([1, 2]), r"x: expected an array of shape \(1,\)"),
