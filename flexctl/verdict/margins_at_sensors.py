@@ -25,8 +25,12 @@ from flexctl.loop import (
 from flexctl.records import Summary
 from flexctl.verdict.broken_loop import break_at_sensors, break_loop
 from flexctl.verdict.channel_margins import channel_margins
-from flexctl.verdict.cycle_margins import break_cycle_at_sensors, cycle_reading_delay
-from flexctl.verdict.delay_margin import reading_delay
+from flexctl.verdict.cycle_margins import (
+    MOST_PER_SAMPLE,
+    break_cycle_at_sensors,
+    cycle_reading_delay,
+)
+from flexctl.verdict.delay_margin import may_miss_bands, reading_delay
 from flexctl.verdict.disk_margin import disk_margin
 from flexctl.verdict.margins import StabilityMargins, gain_margins, require_decay
 from flexctl.verdict.sensitivity_peaks import sensitivity_peaks
@@ -61,6 +65,8 @@ class SensorMargins(Summary):
         Disk margin of one reading, (p,) [-].
     reading_sensitivity_peak, reading_complementary_peak
         Ms and Mt of one reading, (p,) [-].
+    delay_may_be_less
+        Whether delay margins are upper bounds only; as of `StabilityMargins`.
 
     Examples
     --------
@@ -82,6 +88,7 @@ class SensorMargins(Summary):
     reading_disk: Array
     reading_sensitivity_peak: Array
     reading_complementary_peak: Array
+    delay_may_be_less: bool = False
 
     @property
     def gain_db(self) -> Array:
@@ -146,6 +153,7 @@ def sensor_margins(
         reading_disk=_each(one.disk for one in found),
         reading_sensitivity_peak=_each(one.peaks.Ms for one in found),
         reading_complementary_peak=_each(one.peaks.Mt for one in found),
+        delay_may_be_less=may_miss_bands(loop),
     )
 
 
@@ -157,17 +165,19 @@ def _over_cycle(loop: LinearLoop) -> SensorMargins:
     gains = [gain_margins(cut, j) for j in readings]
     disk, at = cut.disk_margin()
     peaks = [sensitivity_peaks(cut, cut.inputs(j).tolist()) for j in readings]
+    delays = _each(cycle_reading_delay(loop, j) for j in readings)
     return SensorMargins(
         readings=loop.signals.names,
         gain_up_db=_each(up for up, _ in gains),
         gain_down_db=_each(down for _, down in gains),
         phase_deg=_each(cut.phase_margin(j) for j in readings),
-        delay_seconds=_each(cycle_reading_delay(loop, j) for j in readings),
+        delay_seconds=delays,
         disk=disk,
         disk_frequency=at,
         reading_disk=_each(cut.disk_margin(j)[0] for j in readings),
         reading_sensitivity_peak=_each(one.Ms for one in peaks),
         reading_complementary_peak=_each(one.Mt for one in peaks),
+        delay_may_be_less=bool(np.isinf(delays).any()) or may_miss_bands(loop, MOST_PER_SAMPLE),
     )
 
 
@@ -219,6 +229,7 @@ def _as_at_actuators(loop: LinearLoop, known: StabilityMargins, own: Array) -> S
         else _each(disk_margin(cut, [j])[0] for j in own),
         reading_sensitivity_peak=known.joint_sensitivity_peak[own],
         reading_complementary_peak=known.joint_complementary_peak[own],
+        delay_may_be_less=may_miss_bands(loop),
     )
 
 

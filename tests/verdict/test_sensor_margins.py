@@ -21,6 +21,8 @@ from flexctl.search.tuning.refusals import check_metrics
 from flexctl.search.tuning.requirements import read_objective, read_requirement
 from flexctl.verdict import linear_poses_metrics, metrics, stability_margins
 from flexctl.verdict.margins_at_sensors import own_torques, sensor_margins
+from flexctl.view.explain import explain
+from flexctl.view.to_json import to_json
 from tests.arms import rigid_link, rigid_two_link, single_link, sliding_arm
 from tests.designs import make_design
 from tests.loops import hand_made
@@ -401,6 +403,37 @@ def test_readings_that_share_a_torque_are_judged_apart(rows):
     loop, _ = springs(np.eye(8)[rows])
     assert own_torques(loop) is None
     assert_same(sensor_margins(loop), sensor_margins(loop, stability_margins(loop)))
+
+
+def fast_mode(turns, C, by_tau):
+    """A joint under PD control that carries a mode of so many turns in a sample of 0.1 s."""
+    M, D = np.array([[1.0, 0.5], [0.5, 1.0]]), np.diag([0.0, 1e-4])
+    K = np.diag([0.0, 0.75 * (2 * np.pi * turns / 0.1) ** 2])
+    loop = hand_made(M, D, K, [[-4.0, 0.0]], [[-3.0, 0.0]], None, 0.1)
+    C, names = np.array(C, dtype=float), tuple("ab"[: len(C)])
+    by_z = np.zeros((0, len(C)))
+    read = LawSignals(names=names, C=C, by_tau=np.array(by_tau), by_z=by_z, of_instruments=True)
+    return replace(loop, read=read)
+
+
+READ_APART = [[1, 0, 0, 0], [0, 0, 1, 0]], [[-4.0, -3.0]]
+READ_AS_ONE = [[4, 0, 3, 0]], [[-1.0]]
+
+
+@pytest.mark.parametrize("read", [READ_APART, READ_AS_ONE], ids=["apart", "as one"])
+@pytest.mark.parametrize(
+    ("turns", "samples", "bound"), [(9.3, 0, False), (15.3, 0, True), (9.3, 2, True)]
+)
+def test_delays_of_readings_are_upper_bounds_beside_a_mode_that_is_too_fast(
+    read, turns, samples, bound
+):
+    loop = fast_mode(turns, *read)
+    loop = replace(loop, samples=(loop,) * samples)
+    found = sensor_margins(loop, stability_margins(loop))
+
+    assert found.delay_may_be_less == bound
+    assert to_json(found)["delay_may_be_less"] is bound
+    assert ("Delay margins are upper bounds." in explain(found)) == bound
 
 
 def assert_same(one, other):

@@ -101,8 +101,8 @@ def _margins(e: Evaluation, margins: StabilityMargins) -> dict[str, Any]:
 def sensor_margins_json(margins: SensorMargins) -> dict[str, Any]:
     """Write the margins of a stable loop at its sensors; what is infinite is None."""
     names = (
-        "readings gain_db gain_up_db gain_down_db phase_deg delay_seconds disk disk_frequency "
-        "reading_disk reading_sensitivity_peak reading_complementary_peak"
+        "readings gain_db gain_up_db gain_down_db phase_deg delay_seconds delay_may_be_less disk "
+        "disk_frequency reading_disk reading_sensitivity_peak reading_complementary_peak"
     )
     return plain(attributes(margins, names))
 

@@ -82,7 +82,7 @@ def known_of_evaluation() -> Known:
                     "readings gain_db gain_up_db gain_down_db phase_deg delay_seconds "
                     "reading_disk reading_sensitivity_peak reading_complementary_peak",
                 ),
-                **_all(VALUE, "disk disk_frequency"),
+                **_all(VALUE, "delay_may_be_less disk disk_frequency"),
             },
         },
         "noise": _all(VALUE, "tip_rms rounded") | {"torque_rms": LIST},

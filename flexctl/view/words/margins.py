@@ -66,11 +66,12 @@ def sensor_margin_words(margins: SensorMargins) -> str:
         f"{_limited(delay, 1e3, 'ms of delay')}"
         for name, gain, phase, delay in readings
     ]
+    bound = " Delay margins are upper bounds." if margins.delay_may_be_less else ""
     return (
         f"Stability margins at the sensors, {'; '.join(each)}. All readings together: disk margin "
         f"{margins.disk:.3g} (smallest at {margins.disk_frequency:.3g} rad/s). Sensitivity peaks: "
         f"Ms {margins.reading_sensitivity_peak.max():.3g}, Mt "
-        f"{margins.reading_complementary_peak.max():.3g} of one reading."
+        f"{margins.reading_complementary_peak.max():.3g} of one reading.{bound}"
     )
 
 
