@@ -34,13 +34,12 @@ def direct_continuous_law(plant: Plant, parts: LawParts, fitted: Instrumentation
 
     read = [(one.kind, one.place) for one in fitted.readings]
     differences = [(one.place, one.of) for one in fitted.differences]
-    links = fitted.link_angles, fitted.link_rates, fitted.rate_is_fed
     recipe = Recipe(
         write=write,
         numbers={**inner.numbers, **times},
         integral=bool(inner.n_integral),
         n_own=len(parts.own_states) + len(of),
-        structure=("direct", law_key(parts.law, plant), read, differences, links),
+        structure=("direct", law_key(parts.law, plant), read, differences, fitted.links),
     )
     names = tuple(f"filtered encoder of {one.place}" for one in fitted.differences)
     return replace(

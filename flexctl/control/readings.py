@@ -70,7 +70,7 @@ class Instrumentation:
 
     `sample_time` [s] is 0 for a continuous law. A law of motors takes positions and rates of the
     flexible joints in `link_angles` and `link_rates` behind the spring, in place of their rotors'.
-    `rate_is_fed`: it gets the rate of the reference too.
+    `fed_rate`: share of the reference's rate with which it compares a rate.
     """
 
     readings: tuple[Reading, ...]
@@ -78,7 +78,12 @@ class Instrumentation:
     sample_time: float
     link_angles: tuple[str, ...] = ()
     link_rates: tuple[str, ...] = ()
-    rate_is_fed: bool = True
+    fed_rate: float = 1.0
+
+    @property
+    def links(self) -> tuple[object, ...]:
+        """What the law depends on where links stand for rotors, as plain values."""
+        return self.link_angles, self.link_rates, self.fed_rate if self.link_rates else None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -154,8 +159,15 @@ def fit_instruments(plant: Plant, design: Design) -> Instrumentation:
         readings=tuple(readings),
         differences=tuple(differences),
         sample_time=T,
-        rate_is_fed=design.reference.feeds != "position",
+        fed_rate=_fed_rate(design),
     )
+
+
+def _fed_rate(design: Design) -> float:
+    """Share of the reference's rate with which a law compares what it measures."""
+    if design.reference.feeds == "position":
+        return 0.0
+    return design.cascade.velocity_feedforward if design.cascade else 1.0
 
 
 def _nothing_new(design: Design, k: int, kind: str) -> InputError:

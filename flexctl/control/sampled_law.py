@@ -109,6 +109,6 @@ def placed(
         q[rotor] = q[joint] + position[joint] - signals.q_d[joint]
     for rotor, joint in at_rotors(plant, fitted.link_rates):
         v[rotor] = v[joint]
-        if fitted.rate_is_fed:  # else the law's error is the rate itself
-            v[rotor] += rate[joint] - signals.v_d[joint]
+        if fitted.fed_rate:  # else the law's error is the rate itself
+            v[rotor] += fitted.fed_rate * (rate[joint] - signals.v_d[joint])
     return q, v

@@ -113,8 +113,7 @@ class ReadingStates:
             (r.kind, r.place, r.xi, r.late, r.every, bool(r.resolution)) for r in self.of.readings
         ]
         differences = [(d.place, d.of, bool(d.time_constant)) for d in self.of.differences]
-        links = (self.of.link_angles, self.of.link_rates, self.of.rate_is_fed)
-        return (readings, differences, list(self.of.noisy), *links)
+        return (readings, differences, list(self.of.noisy), *self.of.links)
 
     def read(
         self, y: ca.SX, states: ca.SX, numbers: Mapping[str, ca.SX], *, rounded: bool

@@ -293,7 +293,8 @@ def loaded_link(method, sampled, **tables):
         gravity=(0.0, -LOADED["g"], 0.0),
     )
     instruments = [ENCODER | LINK, *([TACHOMETER] if method != "pid" else [])]
-    tables |= {"loop": {"sample_time": 1e-3} if sampled else {}, "instruments": instruments}
+    timing = {"loop": {"sample_time": 1e-3} if sampled else {}, "instruments": instruments}
+    tables = timing | tables
     table = make_design([0.0], [0.7], "joint-pd").table() | {"name": "trial", "method": method}
     del table["gains"]
     design = Design.model_validate(table | tables)
@@ -311,6 +312,24 @@ def test_under_integral_action_the_link_that_is_read_comes_to_its_target(method,
     assert q == pytest.approx(0.7, abs=1e-9)
     assert LOADED["k_s"] * (rotor - q) == pytest.approx(weight, rel=1e-9)
     assert not any("collocated" in line for line in loop.assumptions)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("sampled", [False, True])
+def test_a_cascade_compares_the_rate_of_the_link_with_its_share_of_the_links_own(sampled, share):
+    # torque = weight - K (q' - f v_d + K_v (q - q_d)); the rotor's rate is v_d (1 + c'/k_s)
+    K, K_v, q, rate = 6.0, 5.0, 0.6, 0.3
+    gains = {"position_gain": [K_v], "velocity_gain": [K], "velocity_feedforward": share}
+    readings = {"instruments": [ENCODER | LINK, TACHOMETER | LINK]}
+    loop, _ = loaded_link("cascade", sampled, cascade=gains, **readings)
+    controller, still = loop.controller, np.zeros(1)
+    z, q_d, v_d = np.zeros(controller.n_state), 0.7, 1.3
+    weight = LOADED["mass"] * LOADED["g"] * LOADED["a"] * np.cos(q_d)
+
+    tau, _ = controller.evaluate("law", 0.0, z, [q_d], [v_d], still, [q, rate], [0.0, 0.0])
+
+    expected = weight - K * (rate - share * v_d + K_v * (q - q_d))
+    assert tau.item() == pytest.approx(expected, rel=1e-12)
 
 
 def test_without_integral_action_the_gain_holds_what_the_link_lacks():
