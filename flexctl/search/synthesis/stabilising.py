@@ -283,7 +283,7 @@ def _checked(
 
 def _aim(plant: Interconnection, sample_time: float | None) -> float:
     """Decay that is stable enough [1/s]: 0 of a plant that is stable."""
-    w = np.linalg.eigvals(plant.A).astype(complex)
+    w: ComplexArray = np.linalg.eigvals(plant.A).astype(complex)
     if sample_time is None:
         unstable = w.real >= -CLEAR * typical_rate(plant.A, sampled=False)
         rates, least = np.abs(w), 1e-6 * np.abs(w).max()
