@@ -21,7 +21,7 @@ import numpy as np
 import scipy.linalg
 
 from flexctl.checks import Array
-from flexctl.loop import ClosedLoop, LinearLoop, slopes_at_rest
+from flexctl.loop import ClosedLoop, LinearLoop, holding_torque, slopes_at_rest
 from flexctl.model import Friction
 from flexctl.records import Summary
 from flexctl.verdict.damped_loop import DampedLoop, DamperRange, count_zeros, hold
@@ -155,8 +155,8 @@ class FrictionVerdict(Summary):
         of them while another one is stuck.
     sticking_offset
         Largest distance [m] of the tip, where friction may hold the arm for ever, from where it is
-        with the joints at the reference; infinite where nothing else holds it, None where integral
-        action leaves nothing of it.
+        with the joints at the reference; infinite where nothing else holds it, and where there are
+        `weak` joints, None where integral action leaves nothing of it.
     hunts
         Whether the loop has integral action and static friction so far above the Coulomb friction
         that it may stick and break away again and again. Without that it does not; with it a loop
@@ -165,6 +165,9 @@ class FrictionVerdict(Summary):
         Whether the loop has integral action.
     creeps
         Whether friction of a run is smoothed or has bristles: what sticks then creeps on.
+    weak
+        Indices of joints whose actuators cannot overcome weight and static friction together at the
+        final pose: at its limit the torque leaves such a joint where it sticks.
     rings
         Eigenvalue [rad/s] that is damped least of those that swing while all joints that rub are
         stuck; None where none does.
@@ -175,6 +178,7 @@ class FrictionVerdict(Summary):
     hunts: bool
     integral: bool
     creeps: bool = False
+    weak: tuple[int, ...] = ()
     rings: complex | None = None
 
     @property
@@ -245,12 +249,16 @@ def judge_friction(loop: ClosedLoop, linear: LinearLoop) -> FrictionVerdict | No
     J = slopes_at_rest(loop, linear)
     integral = _integrates(loop, J)
     offset, moved = _sticking_offset(loop, linear, dry, J)
+    weak = _weak_joints(loop, linear, dry, joints)
+    if integral and not _UNMOVED < moved < np.inf:
+        offset = None
     return FrictionVerdict(
         dampers=tuple(dampers),
-        sticking_offset=None if integral and not _UNMOVED < moved < np.inf else offset,
+        sticking_offset=np.inf if weak else offset,
         hunts=integral and any(own.breaks_away for own in dampers),
         integral=integral,
         creeps=any(_model(loop, joint) != "events" for joint in joints),
+        weak=weak,
         rings=DampedLoop(loop=linear, rows=dry.rows, size=dry.coulomb).rings,
     )
 
@@ -387,6 +395,22 @@ def _sticking_offset(
     moved = np.array(list(itertools.product((-1.0, 1.0), repeat=len(dry.rows)))) @ G.T
     farthest = np.linalg.norm(at_rest + moved, axis=1).max()
     return float(farthest), float(np.linalg.norm(moved, axis=1).max())
+
+
+def _weak_joints(
+    loop: ClosedLoop, linear: LinearLoop, dry: _DryJoints, joints: Sequence[int]
+) -> tuple[int, ...]:
+    """Joints that rest however far the law turns up their torque tau to its limit.
+
+    A joint that the weight w pulls sticks while |tau - w| <= F_s: at any |tau| up to its limit
+    where |w| + F_s is not below that. The weight is that of rest, at which tau = w.
+    """
+    if linear.rest is None:
+        return ()
+    weight = np.abs(holding_torque(loop, linear.rest))
+    needed = weight[list(joints)] + dry.breakaway
+    over = needed >= loop.holding_limit[list(joints)]
+    return tuple(joint for joint, beyond in zip(joints, over, strict=True) if beyond)
 
 
 def _largest(A: Array, axis: int) -> Array:

@@ -201,8 +201,9 @@ def _friction(f: FrictionVerdict, settle_within: float) -> list[Reason]:
             reasons.append(Reason(code=code, facts=facts))
     if f.hunts:
         reasons.append(Reason(code="hunts"))
-    elif f.sticking_offset is not None and f.sticking_offset > settle_within:
-        facts = {"offset": f.sticking_offset, "creeps": f.creeps}
+    held = f.weak or not f.hunts
+    if held and f.sticking_offset is not None and f.sticking_offset > settle_within:
+        facts = {"offset": f.sticking_offset, "creeps": f.creeps, "joints": list(f.weak)}
         reasons.append(Reason(code="sticks", facts=facts))
     return reasons
 

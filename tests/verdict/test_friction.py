@@ -110,6 +110,35 @@ def test_where_it_sticks_is_static_friction_over_stiffness(judged):
     assert judged(RUBS)[1].sticking_offset == pytest.approx(1.0 / 50)
 
 
+@pytest.mark.parametrize("gains", [PD, PID])
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_an_actuator_that_cannot_lift_what_sticks_leaves_it_anywhere(make, gains, side):
+    weight, friction = MASS * 9.81, 8.0
+    for limit, weak in ((weight + friction - 0.01, True), (weight + friction + 0.01, False)):
+        link = {"joint": "prismatic", "hub": {"mass": MASS}, "limits": {"torque": limit}}
+        link |= {"friction": {"coulomb": friction, "model": "events"}}
+        design = make["design"]([0.0], [0.1], "joint-pd", gains=gains)
+        loop = make["close"](make["arm"]([link], (0.0, 0.0, side * 9.81)), design)
+        verdict = judge_friction(loop, linear_poses(loop).final)
+        allowed = None if "Gi" in gains else pytest.approx(friction / 50)
+        assert verdict.weak == ((0,) if weak else ())
+        assert verdict.sticking_offset == (np.inf if weak else allowed)
+
+
+def test_a_run_that_comes_from_below_stays_there(make):
+    # 50 N/m times 0.4 m would overcome friction, if the actuator gave it
+    friction, gains = {"coulomb": 8.0, "model": "events"}, {"Gp": [50.0], "Gv": [20.0]}
+    link = {"joint": "prismatic", "hub": {"mass": MASS}, "friction": friction}
+    left = []
+    for limit in (MASS * 9.81 + 7.9, 40.0):
+        arm = make["arm"]([link | {"limits": {"torque": limit}}], (0.0, 0.0, -9.81))
+        design = make["design"]([0.0], [0.4], "joint-pd", kind="setpoint", gains=gains)
+        run = simulate(make["close"](arm, design), times=np.array([0.0, 2.0, 4.0]))
+        left.append(0.4 - run.q[0, -1])
+    assert left[0] == pytest.approx(0.4, abs=1e-6)
+    assert abs(left[1]) <= 8.0 / 50 + 1e-6
+
+
 def test_viscous_friction_alone_needs_no_verdict(judged):
     assert judged({"viscous": 3.0})[1] is None
 

@@ -455,6 +455,20 @@ def _dry_joints(facts: Mapping[str, Any], pair: str) -> list[str]:
     return named
 
 
+def _sticks(facts: Mapping[str, Any]) -> str:
+    """Say how far off friction may hold the tip, or why that has no limit."""
+    creeps = " (in its run friction creeps and does not hold it)" if facts["creeps"] else ""
+    if weak := [f"joint{joint + 1}" for joint in facts["joints"]]:
+        return (
+            f"the actuator{'s' if len(weak) > 1 else ''} of {listed(weak)} cannot overcome weight "
+            "and static friction together at the final pose: friction may hold the tip at any "
+            f"distance from its reference{creeps}"
+        )
+    if facts["offset"] == np.inf:
+        return "nothing but friction holds its joints"
+    return f"friction may hold its tip up to {length(facts['offset'])} from its reference{creeps}"
+
+
 def _spills_at_pose(facts: Mapping[str, Any]) -> str:
     at = f"at t = {facts['t']:.3g} s a disturbance grows at {facts['rate']:.3g} 1/s"
     if len(facts["orders"]) > 1:
@@ -513,11 +527,6 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
         "again, as friction falls with speed by more than the loop damps; a long run shows whether "
         "it does"
     ),
-    "sticks": lambda facts: (
-        f"friction may hold its tip up to {length(facts['offset'])} from its reference"
-        + (" (in its run friction creeps and does not hold it)" if facts["creeps"] else "")
-        if facts["offset"] < np.inf
-        else "nothing but friction holds its joints"
-    ),
+    "sticks": _sticks,
     "not-computed": _not_computed,
 }

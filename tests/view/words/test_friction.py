@@ -58,6 +58,18 @@ def test_a_run_in_which_joints_creep_is_called_so(creeps):
     assert ("friction creeps" in words) == creeps
 
 
+def test_a_weak_actuator_is_the_reason_of_an_offset_without_limit():
+    e = sticks(offset=np.inf)
+    assert "nothing but friction holds its joints" in explain(e)
+    weak = replace(e.friction, weak=(0, 2), integral=True, hunts=True)
+    words = explain(replace(e, friction=weak))
+    assert (
+        "the actuators of joint1 and joint3 cannot overcome weight and static friction together at "
+        "the final pose: friction may hold the tip at any distance from its reference"
+    ) in words
+    assert "it may hunt" in words
+
+
 @pytest.mark.parametrize("offset", [None, 3e-3])
 def test_a_rest_without_dry_friction_is_conditional_where_friction_holds(offset):
     e = sticks(rest=resting())
