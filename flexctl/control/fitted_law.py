@@ -329,11 +329,16 @@ def _not_needed(design: Design, name: str) -> InputError:
     return refuse(design.label, "instruments", expected=expected, got=Unquoted("one"))
 
 
+_ANY = 1.0  # intensity of ideal readings, which a given gain makes no use of
+
+
 def _require_weighable(design: Design, fitted: Instrumentation) -> None:
     """Refuse instruments that an observer cannot weigh, or does not need."""
     if fitted.differences:
         expected = "no difference, as there is an observer, which estimates rates"
         raise refuse(design.label, "instruments", expected=expected, got=Unquoted("one"))
+    if design.observer and design.observer.gain is not None:
+        return  # a given gain weighs them
     sampled = bool(design.loop.sample_time)
     what, none = ("noise or a resolution", "neither") if sampled else ("noise", "none")
     for one in fitted.readings:
@@ -349,7 +354,7 @@ def _continuous_readings(
     return Instruments(
         names=fitted.names,
         C=_slopes(plant, fitted, reference.final),
-        V=np.diag([one.density**2 for one in fitted.readings]),
+        V=np.diag([one.density**2 or _ANY for one in fitted.readings]),
     )
 
 
@@ -361,7 +366,7 @@ def _late_readings(
         names=fitted.names,
         kinds=tuple(dict.fromkeys(one.kind for one in fitted.readings)),
         C=_slopes(plant.nominal, fitted, reference.final),
-        variance=np.diag([one.variance for one in fitted.readings]),
+        variance=np.diag([one.variance or _ANY for one in fitted.readings]),
         late=tuple(one.late for one in fitted.readings),
         every=tuple(one.every for one in fitted.readings),
     )

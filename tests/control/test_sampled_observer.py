@@ -10,8 +10,11 @@ from flexctl.control import design_controller
 from flexctl.control.observer import disturbance
 from flexctl.control.sampled_observer import torque_spans, torques_waiting
 from flexctl.errors import DesignError, InputError
+from flexctl.loop.closed_loop import close_around
+from flexctl.loop.linear import linearise_loop
 from flexctl.model.record import BasisChoice
 from flexctl.plant.linearisation import linearise
+from flexctl.verdict.stationary_noise import noise_levels
 
 ENCODER = {"kind": "encoder", "noise": 1e-5}
 GAUGE = {"kind": "gauge", "xi": 0.1, "noise": 1e-3}
@@ -167,6 +170,25 @@ def test_a_given_gain_takes_the_place_of_the_filters(make):
     assert "observer of given gain" in given.observer.assumption
     with pytest.raises(InputError, match=r"observer\.gain"):
         observed(make, arm, [ENCODER, GAUGE], observer={"gain": own.observer.gain.tolist()})
+
+
+@pytest.mark.parametrize("loop", [{}, {"sample_time": 0.0}], ids=["sampled", "continuous"])
+def test_a_given_gain_needs_no_noise_of_readings(make, loop):
+    arm, ideal = make["single"](), [{"kind": "encoder"}, {"kind": "gauge", "xi": 0.1}]
+    own = observed(make, arm, [ENCODER, GAUGE], loop=loop)
+    gain = {"gain": own.observer.gain.tolist()}
+    noisy, given = (
+        observed(make, arm, read, loop=loop, observer=gain) for read in ([ENCODER, GAUGE], ideal)
+    )
+
+    np.testing.assert_array_equal(given.observer.gain, own.observer.gain)
+    np.testing.assert_allclose(
+        np.sort_complex(given.observer.poles), np.sort_complex(noisy.observer.poles), rtol=1e-6
+    )
+    at_rest = close_around(given, given.plant)
+    assert noise_levels(at_rest, linearise_loop(at_rest, [0.5], 0.0)) is None
+    at_rest = close_around(noisy, noisy.plant)
+    assert noise_levels(at_rest, linearise_loop(at_rest, [0.5], 0.0)).tip_rms > 0
 
 
 @pytest.mark.parametrize("delay", [0.0, 3e-3])
