@@ -23,6 +23,7 @@ from flexctl.model import (
     BasisChoice,
     Design,
     check_design,
+    command_units,
     is_of_design,
     load_design,
     load_model,
@@ -67,6 +68,8 @@ class Sweep(Summary):
         By name its values (n,), or (n, m) for every joint; NaN where a point has none. Infinite is
         a margin without a limit, and the settling time of what never settles. "stability.stable" is
         1 if it is, 0 if not, 0.5 on the imaginary axis. The linear ones are always among them.
+    metric_units
+        Units of these metrics, for the joints and actuators of the arm.
     limits
         Limits of metrics that were asked for.
     failed
@@ -107,6 +110,7 @@ class Sweep(Summary):
     grid: tuple[int, ...] | None
     independent: bool
     metrics: Mapping[str, Array] = field(repr=False)
+    metric_units: Mapping[str, str] = field(repr=False)
     limits: tuple[Limit, ...]
     failed: Mapping[int, str]
     refused: Array = field(repr=False)
@@ -462,9 +466,18 @@ def _result(
         grid=points.grid,
         independent=points.independent and bool(done.all()),
         metrics={name: columns.get(name, np.full(n, np.nan)) for name in wanted},
+        metric_units={name: _units_on(study.setup.true_arm)[name] for name in wanted},
         failed=failed,
         refused=refused,
         done=done,
         shape_error=study.shape_error() if done.all() else None,
         **facts,
     )
+
+
+def _units_on(arm: Arm) -> dict[str, str]:
+    """Return the units of metrics for the joints and actuators of an arm, of all kinds it has."""
+    joints = ["m" if link.joint == "prismatic" else "rad" for link in arm.links]
+    own = {"rad or m": joints, "N m, N, A or V": command_units(arm)}
+    of_arm = {unit: " or ".join(dict.fromkeys(found)) for unit, found in own.items()}
+    return {key: of_arm.get(unit, unit) for key, unit in UNITS.items()}

@@ -154,6 +154,7 @@ def test_a_scatter_is_told_in_every_form(found):
     assert set(answer) >= {"n", "wins", "failed", "quantiles", "worst"}
     rows = scatter_rows(found)
     assert all(len(row) == 4 for row in rows)
+    assert "effort.peak [N m]" in [row[0] for row in rows]
     assert "ranks first" in scatter_words(found)
     assert "On 8 arms with scattered" in scatter_words(found)
     assert "On 1 arm with scattered" in scatter_words(replace(found, n=1))

@@ -24,7 +24,7 @@ from flexctl.search.ledger import Ledger, Row
 from flexctl.search.limits import read_limit
 from flexctl.search.samples import make_points, read_variation
 from flexctl.search.statistics import share, summarise
-from flexctl.search.sweeps import Sweep, _chunks, sweep
+from flexctl.search.sweeps import Sweep, _chunks, _units_on, sweep
 from flexctl.verdict import LINEAR, UNITS, linear_metrics, metrics
 from flexctl.view.words.sweep import sweep_words
 
@@ -275,6 +275,18 @@ def test_units_are_those_of_all_designs():
     how = {"metrics": "linear", "jobs": 1, "truth_basis": TRUTH}
     found = sweep("vertical-2r", ["vertical-2r-pd", "vertical-2r-decoupling"], vary, **how)
     assert found.units == ("N m/rad or 1/s^2", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "joint", "command"),
+    [("single-link-hub", "rad", "N m"), ("theodore-ghosal-rrp", "rad or m", "N m or N")],
+)
+def test_units_of_metrics_are_those_of_the_arm(name, joint, command):
+    units = _units_on(load_model(name))
+    assert units == UNITS | {
+        **dict.fromkeys(("effort.peak", "effort.rms", "noise.torque_rms"), command),
+        **dict.fromkeys(("tracking.joint_error_max", "friction.amplitude"), joint),
+    }
 
 
 def test_a_share_has_the_interval_of_clopper_and_pearson():

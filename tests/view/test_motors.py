@@ -6,6 +6,9 @@ import json
 import pytest
 import xarray as xr
 
+from flexctl.model.lookup import load_model
+from flexctl.search.sweeps import _units_on
+
 ARM = """\
 summary = "A flexible link on a voltage-driven gear, a rigid one on a current-driven one"
 source = "flexctl"
@@ -131,6 +134,14 @@ def test_a_verdict_names_units_and_limits(flexctl, files):
     table = flexctl("compare", arm, design, *more, "--no-baseline").out
     assert "peak commands" in table
     assert "V, A" in table
+
+
+def test_a_sweep_has_the_units_of_the_commands(files):
+    arm, *_ = files()
+    units = _units_on(load_model(arm))
+
+    assert units["effort.peak"] == "V or A"
+    assert units["tracking.joint_error_max"] == "rad"
 
 
 def test_holding_torques_are_torques_whatever_is_commanded(flexctl, files, tmp_path):

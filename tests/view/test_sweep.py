@@ -1,7 +1,9 @@
 """Sweeps and scatter on the command line: files, figures, refusals."""
 
+import io
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,9 +11,15 @@ import numpy as np
 import pytest
 import xarray as xr
 from pyarrow import parquet
+from rich.console import Console
 
 from flexctl.model.lookup import load_model
+from flexctl.model.record import BasisChoice
+from flexctl.search.statistics import summarise
+from flexctl.search.sweeps import sweep
 from flexctl.view.commands.comparison import _keep_worst
+from flexctl.view.commands.sweeping import _table, write_netcdf, write_parquet
+from flexctl.view.figures.sweep import plot_sweep
 
 ARM = "single-link-hub"
 GRID = ["--vary", "gains.Gp=10:60:3", "--vary", "gains.Gv=0.2:6:3", "--metrics", "linear"]
@@ -76,6 +84,27 @@ def test_files_hold_the_same_numbers_with_units(flexctl, tmp_path):
         assert data["gains.Gp"].attrs["units"] == "N m/rad"
     assert answer["pareto"][0]["point"] in range(9)
     assert answer["pareto_metrics"] == [key, "stability.min_damping_ratio"]
+
+
+def test_units_of_files_axes_and_tables_are_those_of_the_arm(tmp_path):
+    how = {"metrics": "linear", "jobs": 1, "truth_basis": BasisChoice(order=1)}
+    linear = sweep(ARM, "hub-pd", {"gains.Gp": [10.0, 20.0]}, **how)
+    found = replace(
+        linear,
+        metrics={**linear.metrics, "effort.peak": np.array([[1.0, 2.0], [3.0, 4.0]])},
+        metric_units={**linear.metric_units, "effort.peak": "V or A"},
+    )
+    write_parquet(tmp_path / "t.parquet", found, "")
+    write_netcdf(tmp_path / "t.nc", found, "")
+    schema = parquet.read_table(tmp_path / "t.parquet").schema
+    assert schema.field("effort.peak.1").metadata[b"unit"] == b"V or A"
+    with xr.open_dataset(tmp_path / "t.nc") as data:
+        assert data["effort.peak"].attrs["units"] == "V or A"
+    figure = plot_sweep(found, "curve", ["effort.peak"], ["effort.peak"])
+    assert figure.axes[0].get_ylabel() == "effort.peak [V or A]"
+    told = io.StringIO()
+    Console(file=told, width=140).print(_table(found, summarise(found), ["effort.peak"], [], []))
+    assert "effort.peak V or A 2 2 4" in " ".join(told.getvalue().split())
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,8 @@ def points_table(found: Sweep, design: int, named: Sequence[str] = ()) -> Table:
         )
         for k in own.tolist()
     ]
-    heads = [*(key_words(found, k) for k in range(len(found.keys))), *map(metric_words, keys)]
+    heads = [key_words(found, k) for k in range(len(found.keys))]
+    heads += [metric_words(found, key) for key in keys]
     heads = [head.replace(" [", "\n[").replace(".", ".\n", 1) for head in heads]
     return plain_table(title, *heads, "", rows=rows, numeric=range(len(heads)))
 

@@ -164,7 +164,7 @@ def _table(
     parts: list[RenderableType] = []
     for k, one in enumerate(summaries):
         rows = [
-            (key, UNITS[key], *map(metric_number, values))
+            (key, found.metric_units[key], *map(metric_number, values))
             for key, values in one.quantiles.items()
             if not np.isnan(values).all()
         ]
@@ -269,7 +269,8 @@ def write_parquet(path: Path, found: Sweep, made: str) -> None:
     columns: list[tuple[str, str, Any]] = [("point", "", done)]
     columns += [("design", "", [found.designs[k] for k in found.design[done]])]
     columns += [(key, unit, column) for key, unit, column in keys]
-    columns += [(name, UNITS[_metric(name)], column[done]) for name, column in _columns(found)]
+    units = found.metric_units
+    columns += [(name, units[_metric(name)], column[done]) for name, column in _columns(found)]
     columns += [("failed", "", [failed_words(found, k) or None for k in done.tolist()])]
     arrays = [pa.array(column) for *_, column in columns]
     fields = [
@@ -312,7 +313,7 @@ def write_netcdf(path: Path, found: Sweep, made: str) -> None:
     for key, values in found.metrics.items():
         more = ("joint",) if values.ndim > 1 else ()
         own = values.reshape(*shape, *values.shape[1:])
-        data[key] = ((*dims, *more), own, {"units": UNITS[key]})
+        data[key] = ((*dims, *more), own, {"units": found.metric_units[key]})
     why = np.array([failed_words(found, k) for k in range(found.n_points)])
     data["failed"] = (dims, why.reshape(shape))
     signals.write_netcdf(path, data)

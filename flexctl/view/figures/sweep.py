@@ -104,7 +104,8 @@ def _maps(found: Sweep, name: str) -> Figure:
         legend_above(axes, columns=1)
         axes.set_xlabel(key_words(found, first))
         axes.set_ylabel(key_words(found, second))
-    figure.colorbar(shown[0], ax=list(row), pad=0.02, aspect=30).set_label(metric_words(name))
+    bar = figure.colorbar(shown[0], ax=list(row), pad=0.02, aspect=30)
+    bar.set_label(metric_words(found, name))
     return figure
 
 
@@ -192,7 +193,7 @@ def _curves(found: Sweep, names: Sequence[str], given: Mapping[str, Look]) -> Fi
                     x[bad], np.full(bad.sum(), 0.02 + 0.05 * k), s=16.0, label=once, **style
                 )
         _draw_limits(axes, [limit for limit in found.limits if limit.key == name])
-        axes.set_ylabel(metric_words(name))
+        axes.set_ylabel(metric_words(found, name))
         legend_above(axes)
     column[-1].set_xlabel(key_words(found, first))
     return figure
@@ -226,7 +227,7 @@ def _histograms(found: Sweep, names: Sequence[str], given: Mapping[str, Look]) -
         for limit in found.limits:
             if limit.key == name:
                 axes.axvline(limit.value, color="black", linestyle="--", label=str(limit))
-        axes.set_xlabel(metric_words(name))
+        axes.set_xlabel(metric_words(found, name))
         axes.set_ylabel("points")
         legend_above(axes)
     figure.suptitle("solid line: median; dotted: 5 % and 95 % of the points", fontsize=9.0)
@@ -266,8 +267,8 @@ def _trade_off(found: Sweep, keys: Sequence[str], given: Mapping[str, Look]) -> 
         look = given[design]
         style: dict[str, Any] = {"color": look.colour, "edgecolors": "black", "zorder": 3}
         axes.scatter(x[own], y[own], s=34.0, marker=look.marker, **style)
-    axes.set_xlabel(f"{metric_words(across)}, {_better(across)} is better")
-    axes.set_ylabel(f"{metric_words(up)}, {_better(up)} is better")
+    axes.set_xlabel(f"{metric_words(found, across)}, {_better(across)} is better")
+    axes.set_ylabel(f"{metric_words(found, up)}, {_better(up)} is better")
     legend_above(axes)
     return figure
 
@@ -280,7 +281,7 @@ def _parallel(found: Sweep, names: Sequence[str], given: Mapping[str, Look]) -> 
     """Draw a line for each point across axes of numbers and metrics, from least to greatest."""
     keys = varied(found)
     columns = [*(found.values[:, k] for k in keys), *(found.worst(name) for name in names)]
-    labels = [*(key_words(found, k) for k in keys), *map(metric_words, names)]
+    labels = [*(key_words(found, k) for k in keys), *(metric_words(found, name) for name in names)]
     figure = new_figure(max(7.2, 1.6 + 1.5 * len(columns)), 4.6)
     axes = figure.subplots()
     heights = [_height(column, column) for column in columns]

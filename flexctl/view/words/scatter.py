@@ -15,7 +15,7 @@ _QUANTITIES = (
     ("residual.tip_error_max", 1e3, "mm"),
     ("residual.settling_time", 1.0, "s"),
     ("tracking.tip_error_rms", 1e3, "mm"),
-    ("effort.peak", 1.0, "N m, N, A or V"),
+    ("effort.peak", 1.0, None),  # as the arm has it
     ("stability.min_damping_ratio", 100.0, "%"),
     ("margins.disk", 1.0, ""),
     ("margins.common_delay_seconds", 1e3, "ms"),
@@ -80,9 +80,10 @@ def scatter_rows(found: Scatter) -> list[tuple[str, ...]]:
         for label, own in rows
         if any(one.count for one in own.values())
     ]
-    for key, factor, unit in _QUANTITIES:
+    for key, factor, handy in _QUANTITIES:
         quantiles = [factor * found.quantiles[name][key] for name in found.wins]
-        label = f"{key}" + (f" [{unit}]" if unit else "")
+        unit = found.sweep.metric_units[key] if handy is None else handy
+        label = f"{key} [{unit}]" if unit else key
         table.append((label, *map(_quantiles, quantiles)))
     return table
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from flexctl.plant import ShapeChange
 from flexctl.search import CONFIDENCE, Share, Summaries, Sweep, Tuning, summarise
-from flexctl.verdict import UNITS
 from flexctl.view.words.numbers import counted
 
 
@@ -69,9 +68,10 @@ def key_words(found: Sweep, k: int) -> str:
     return f"{key} [{unit}]" if unit else key
 
 
-def metric_words(key: str) -> str:
+def metric_words(found: Sweep, key: str) -> str:
     """Name a metric with its unit, for the label of an axis."""
-    return f"{key} [{UNITS[key]}]" if UNITS[key] else key
+    unit = found.metric_units[key]
+    return f"{key} [{unit}]" if unit else key
 
 
 def failed_words(found: Sweep, k: int) -> str:
