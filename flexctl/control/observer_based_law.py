@@ -216,12 +216,15 @@ def observed_sampled_law(
             expanded,
         ),
     )
+    assumption = states.observer.assumption
+    if states.fitted is None:  # ideal instruments: their noise is known to the filter alone
+        assumption += "; runs have no noise"
     return replace(
         parts,
         law=recipe,
         n_state=inner.n_state + states.n_own + 2 * plant.n,
         own_states=(*parts.own_states, *states.names(plant)),
-        assumptions=(*parts.assumptions, states.observer.assumption),
+        assumptions=(*parts.assumptions, assumption),
     )
 
 

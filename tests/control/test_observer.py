@@ -300,8 +300,10 @@ def test_the_estimate_starts_at_rest_off_by_the_error_asked_for(make):
     np.testing.assert_allclose(difference[3:], 0, atol=1e-15)
 
 
-def test_the_assumption_names_instruments_and_that_there_is_no_noise(make):
-    words = " ".join(observed(make, make["single"]()).assumptions)
+@pytest.mark.parametrize("sample_time", [0.0, 1e-3])
+def test_the_assumption_names_instruments_and_that_there_is_no_noise(make, sample_time):
+    loop = {"measures": ALL, "sample_time": sample_time}
+    words = " ".join(observed(make, make["single"](), loop=loop).assumptions)
     assert "encoders, tachometers, strain gauges" in words
     assert "runs have no noise" in words
 

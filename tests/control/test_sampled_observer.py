@@ -168,6 +168,7 @@ def test_a_given_gain_takes_the_place_of_the_filters(make):
     )
     assert given.observer.covariance is None
     assert "observer of given gain" in given.observer.assumption
+    assert "runs have no noise" not in " ".join(given.assumptions)  # of instruments
     with pytest.raises(InputError, match=r"observer\.gain"):
         observed(make, arm, [ENCODER, GAUGE], observer={"gain": own.observer.gain.tolist()})
 
