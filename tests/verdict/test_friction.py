@@ -125,6 +125,7 @@ def test_an_actuator_that_cannot_lift_what_sticks_leaves_it_anywhere(make, gains
         assert verdict.sticking_offset == (np.inf if weak else allowed)
 
 
+@pytest.mark.usefixtures("no_compiler")
 def test_a_run_that_comes_from_below_stays_there(make):
     # 50 N/m times 0.4 m would overcome friction, if the actuator gave it
     friction, gains = {"coulomb": 8.0, "model": "events"}, {"Gp": [50.0], "Gv": [20.0]}
