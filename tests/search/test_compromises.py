@@ -7,8 +7,9 @@ import pytest
 
 import flexctl
 from flexctl.errors import ComputationError, InputError
+from flexctl.model import build_file
 from flexctl.search.tuning import compromises
-from flexctl.search.tuning.requirements import read_requirement
+from flexctl.search.tuning.requirements import read_objective, read_requirement
 from flexctl.search.tuning.tuner import tune
 from flexctl.verdict import metrics
 
@@ -261,6 +262,41 @@ def test_objectives_that_cannot_be_are_refused_before_any_search(
     design = "hub-cascade" if "cascade.velocity_feedforward" in free else DESIGN
     with pytest.raises(InputError, match=expected):
         flexctl.trade_off(ARM, design, free, minimise=FAST, **arguments, **QUICK)
+
+
+def test_a_sum_is_that_of_its_worst_arm_not_of_the_worst_of_each_metric():
+    how = {**QUICK, "over": {"payload.mass": "*0.3, *3"}, "evaluations": 1}
+    free = {"gains.Gv": (5.0, 7.0)}
+    found = flexctl.tune(ARM, DESIGN, free, minimise=f"{FAST} + 100*{DELAY}", **how)
+    other = replace(found, objective=read_objective(DELAY))
+    before = compromises._value(found.objective, other, before=True)
+
+    assert compromises._value(found.objective, other) == found.objective_after
+    assert before == found.objective_before
+    assert found.objective.value(found.worst_before) > before + 0.01
+
+
+def point(first, second):
+    return compromises.Compromise(design=None, first=first, second=second, tuning=None)
+
+
+def test_an_equally_good_design_is_not_dominated():
+    designs = [point(1.0, 2.0), point(1.0, 2.0 * (1 + 1e-12)), point(1.0, 2.5), point(0.5, 3.0)]
+    front = compromises._front(designs)
+
+    assert [(one.first, one.second) for one in front] == [(1.0, 2.0), (0.5, 3.0)]
+    assert compromises._dominated(designs, front) == 1
+    assert compromises._dominated([], []) == 0
+
+
+def test_the_default_objective_cannot_be_traded_against_itself():
+    """Of a run without a rest it is no settling time, but the error while it moves."""
+    table = flexctl.load_design(DESIGN).table()
+    del table["expect"]
+    table["loop"]["duration"] = 1.0  # as long as its motion
+    moving = build_file(flexctl.Design, table, "moving", None)
+    with pytest.raises(InputError, match="against: expected another metric than minimise"):
+        flexctl.trade_off(ARM, moving, FREE, against="tracking.tip_error_rms", **QUICK)
 
 
 def test_limits_and_objectives_of_the_nominal_arm_are_told_and_judged_on_it():

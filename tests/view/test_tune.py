@@ -1,6 +1,8 @@
 """`flexctl tune` on the command line: what it prints, writes and refuses."""
 
 import json
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,6 +10,8 @@ import flexctl as library
 from flexctl.errors import InputError
 from flexctl.model import build_file, load_design
 from flexctl.model.design import Design
+from flexctl.search import Compromise
+from flexctl.view.commands.trading import _keep
 from flexctl.view.json.known_keys import known_of_tuning
 from flexctl.view.json.tuning import trade_off_json
 from tests.known_keys import strange_keys
@@ -313,6 +317,18 @@ def test_metrics_of_a_trade_off_are_as_verdicts_have_them():
     assert all(value > 0 for value in answer["tried"])
 
 
+def test_a_front_has_a_file_of_the_design_that_it_began_from(tmp_path):
+    own = load_design("hub-pd")
+    start = Compromise(design=own, first=1.0, second=2.0, tuning=None)
+    files, unwritten = _keep(SimpleNamespace(front=(start,), start=start), tmp_path)
+    again = load_design(tmp_path / "hub-pd-1.toml")
+
+    assert unwritten is None
+    assert files == {"hub-pd": tmp_path / "hub-pd-1.toml"}
+    assert again.gains == own.gains
+    assert again.basis == own.basis
+
+
 @pytest.mark.slow
 def test_a_trade_off_writes_every_design(flexctl, tmp_path):
     folder, figure = tmp_path / "front", tmp_path / "front.png"
@@ -327,11 +343,9 @@ def test_a_trade_off_writes_every_design(flexctl, tmp_path):
     assert values == sorted(values)
     assert [b for _, b in values] == sorted((b for _, b in values), reverse=True)
     for one in front:
-        if one["file"] is None:
-            continue
         again = flexctl("compare", ARM, folder / one["file"], "--truth-modes", "1", "--json")
         judged = json.loads(again.out)["evaluations"]
-        own = next(e for e in judged if e["design"] == one["design"])
+        own = next(e for e in judged if e["design"] == Path(one["file"]).stem)
         assert own["residual"]["settling_time"] == one["metrics"][key]
         assert max(own["effort"]["peak"]) == one["metrics"][other]
     assert figure.stat().st_size > 10_000

@@ -23,7 +23,6 @@ from flexctl.search.tuning.problem import Problem
 from flexctl.search.tuning.reading import read_problem
 from flexctl.search.tuning.record import Constraint, Tuning
 from flexctl.search.tuning.requirements import (
-    SETTLING,
     Objective,
     Requirement,
     read_objective,
@@ -180,7 +179,7 @@ def trade_off(
     _check_points(points)
     arm, design = load_model(arm), load_design(design)
     asked = asked_of(design, free, minimise, subject_to, over, untied=untied, quantile=quantile)
-    second, ends = _read_against(against, asked.minimise)
+    second, ends = _read_against(against)
     with asked.named_in(design):
         problems = _problems(arm, design, asked, second, how)
         common = {"over": asked.over, "quantile": asked.quantile, "untied": asked.untied, **how}
@@ -195,9 +194,7 @@ def _check_points(points: int) -> None:
         raise InputError(f"points: expected 2 .. {_MOST_POINTS}, got {points}")
 
 
-def _read_against(
-    against: str, minimise: str | Sequence[str] | None
-) -> tuple[Objective, tuple[float, float] | None]:
+def _read_against(against: str) -> tuple[Objective, tuple[float, float] | None]:
     """Return the second objective, and the ends that its values have, if they are given."""
     if not isinstance(against, str):
         raise InputError(f"against: expected the name of a metric, got {against!r}")
@@ -209,9 +206,6 @@ def _read_against(
     key = second.metric
     if key is None or second.sums[0][key] != 1:
         raise InputError(f"against: expected one metric, got {against!r}")
-    own = (minimise,) if isinstance(minimise, str) else tuple(minimise or (SETTLING,))
-    if own == second.texts:
-        raise InputError(f"against: expected another metric than minimise, got {against!r}")
     return second, _read_ends(name, sign(key), ends) if ranged else None
 
 
@@ -243,6 +237,8 @@ def _problems(
         **{key: how[key] for key in _OF_PROBLEM if key in how},
     )
     first = read(minimise=asked.minimise)
+    if first.objective.texts == second.texts:
+        raise InputError(f"against: expected another metric than minimise, got {second}")
     try:
         return first, read(minimise=second.texts)
     except InputError as error:
@@ -425,7 +421,7 @@ class _Front:
             start=start,
             front=tuple(_named(one, design, k) for k, one in enumerate(front, 1)),
             tried=tuple(self.tried),
-            dominated=len(kept) - len(front),
+            dominated=_dominated(kept, front),
             requirements=tuple(one.requirement for one in first.constraints),
             evaluations=sum(one.evaluations for one in self.found),
             seconds=time.monotonic() - begin,
@@ -469,6 +465,7 @@ def _beside(first: Tuning, one: Tuning, starts: Mapping[str, float]) -> Tuning:
         design=first.design,
         before=first.before,
         worst_before=first.worst_before,
+        counted_before=first.counted_before,
         objective_before=_value(one.objective, first, before=True),
         constraints=tuple(_since(first, each) for each in one.constraints),
         values={name: (starts[name], after) for name, (_, after) in one.values.items()},
@@ -513,10 +510,21 @@ def _between(low: float, high: float) -> float:
 
 
 def _value(objective: Objective, one: Tuning, *, before: bool = False) -> float:
-    """Value of an objective on the arms that a tuning was judged on, or on the nominal one."""
+    """Value of an objective on its worst of the arms that count, or on the nominal one.
+
+    Of a sum that is no sum of each metric's own worst.
+    """
     if objective.nominal:
         return objective.value(metrics(one.before if before else one.after))
-    return objective.value(one.worst_before if before else one.worst_after)
+    return max(map(objective.value, one.counted_before if before else one.counted_after))
+
+
+def _dominated(designs: Sequence[Compromise], front: Sequence[Compromise]) -> int:
+    """Count the designs that one of the front is better than, not only as good as."""
+    own = np.array([(one.first, one.second) for one in designs]).reshape(-1, 1, 2)
+    best = np.array([(one.first, one.second) for one in front]).reshape(1, -1, 2)
+    equal = np.isclose(own, best, rtol=_SAME, atol=0.0).all(axis=2)
+    return int((~equal.any(axis=1)).sum())
 
 
 def _front(designs: Sequence[Compromise]) -> list[Compromise]:

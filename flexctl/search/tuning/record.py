@@ -15,7 +15,7 @@ from flexctl.search.samples import Spec
 from flexctl.search.tuning.free_numbers import FreeNumber
 from flexctl.search.tuning.local_search import Found
 from flexctl.search.tuning.requirements import Objective, Requirement
-from flexctl.verdict import Evaluation
+from flexctl.verdict import Evaluation, Metric
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +148,8 @@ class Tuning(Summary):
     worst_before, worst_after
         Metrics of both designs, each on the arm and the joint where it is worst; NaN where an arm
         has none.
+    counted_before, counted_after
+        Metrics of both designs on each arm that counts, the nominal one first.
     no_verdict
         An arm on which the result could not be judged fully, and why; None where there is none.
     eigenvalues
@@ -190,6 +192,8 @@ class Tuning(Summary):
     judged_on: tuple[Mapping[str, float], ...]
     worst_before: Mapping[str, float] = field(repr=False)
     worst_after: Mapping[str, float] = field(repr=False)
+    counted_before: tuple[Mapping[str, Metric], ...] = field(repr=False)
+    counted_after: tuple[Mapping[str, Metric], ...] = field(repr=False)
     eigenvalues: ComplexArray = field(repr=False)
     nearby: Mapping[str, float] = field(default_factory=dict, repr=False)
     certificate: Certificate | None = field(default=None, repr=False)

@@ -434,6 +434,8 @@ class Rounds:
             judged_on=tuple(one.arm for one in best.arms),
             worst_before=worst_metrics(first.counted),
             worst_after=worst_metrics(best.counted),
+            counted_before=tuple(one.metrics for one in first.counted),
+            counted_after=tuple(one.metrics for one in best.counted),
             worst_arm=best.worst.arm,
             no_verdict=(best.worst.arm, best.worst.failed) if best.worst.failed else None,
             eigenvalues=eigenvalue_path(problem, first.u, best.u),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,11 +81,9 @@ def _keep(found: TradeOff, folder: Path) -> tuple[dict[str, Path], InputError | 
     files = dict[str, Path]()
     try:
         folder.mkdir(exist_ok=True)
-        for one in found.front:
-            if one.tuning is None:  # it has a file
-                continue
-            path = folder / f"{one.design.name}.toml"
-            comment = "\n".join(history(one.tuning, command()))
+        for k, one in enumerate(found.front, 1):
+            path = folder / f"{found.start.design.name}-{k}.toml"  # never the file of the start
+            comment = "\n".join(history(one.tuning, command()) if one.tuning else _as_it_was())
             with replacing(path) as draft:
                 draft.write_text(design_text(one.design, folder, comment), encoding="utf-8")
             files[one.design.name] = path
@@ -94,6 +92,13 @@ def _keep(found: TradeOff, folder: Path) -> tuple[dict[str, Path], InputError | 
     except InputError as error:
         return files, error
     return files, None
+
+
+def _as_it_was() -> Iterator[str]:
+    """Write what a file of the design that all started from begins with."""
+    if made := command():
+        yield f"Made by: {made}"
+    yield "The design that the others of the front started from, as it was."
 
 
 def _figure(found: TradeOff) -> Any:

@@ -69,6 +69,8 @@ def tuned():
         judged_on=({},),
         worst_before=FIGURES,
         worst_after=FIGURES,
+        counted_before=(FIGURES,),
+        counted_after=(FIGURES,),
         eigenvalues=np.zeros((0, 2), dtype=complex),
         certificate=flexctl.certify([[0.0, 1.0], [-1.0, -0.2]]),
     )
