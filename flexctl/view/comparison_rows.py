@@ -299,11 +299,11 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
             "gain and phase together, all joints independently; 2 is ideal, 0 unstable",
         ),
         "sensitivity peak": (
-            _Merit(_at("margins.joint_sensitivity_peak", max), "", min),
+            _Merit(_at("margins.joint_sensitivity_peak", _largest), "", min),
             "Ms, largest |1/(1 + L)|: how much the loop amplifies a disturbance; below 2 is usual",
         ),
         "peak of complementary sensitivity": (
-            _Merit(_at("margins.joint_complementary_peak", max), "", min),
+            _Merit(_at("margins.joint_complementary_peak", _largest), "", min),
             "Mt, largest |L/(1 + L)|: errors of a torque below 1/Mt of it are tolerated",
         ),
         "smallest sampling rate": (

@@ -190,6 +190,15 @@ def test_the_best_of_a_row_is_marked(trio, place, q):
     assert [cell.best for cell in cells] == expected
 
 
+def test_a_peak_that_is_not_known_has_no_largest(trio):
+    lost = copy.deepcopy(trio)
+    for key in ("joint_sensitivity_peak", "joint_complementary_peak"):
+        lost[1]["margins"][key][1] = None  # an infinite one, in JSON
+    rows = {row.label: row.cells for row in metric_rows(lost, ARM)}
+    for label in ("sensitivity peak", "peak of complementary sensitivity"):
+        assert [cell.text == "-" for cell in rows[label]] == [False, True, False]
+
+
 @pytest.mark.parametrize("q", QUANTITIES, ids=lambda q: q.path)
 def test_a_failed_run_is_never_best(trio, place, q):
     best = trio.index(min(trio, key=lambda e: _rank(recorded(e, q), q)))
