@@ -270,6 +270,7 @@ def test_a_chosen_pose_is_judged(flexctl):
         ),
         (("--pose", "joint1=up"), "--pose: expected a finite number, got 'up'"),
         (("--errors", "modes"), "--errors: expected none with --no-structured, got 'modes'"),
+        (("--time-limit", "5"), "--time-limit: expected none with --no-structured, got 5"),
     ],
 )
 def test_a_wrong_word_is_refused_in_one_line(flexctl, options, complaint):

@@ -126,6 +126,7 @@ def test_units_of_files_axes_and_tables_are_those_of_the_arm(tmp_path):
         ([*GRID, "--truth-model", "theodore-ghosal-rrp"], "expected 1 links as"),
         (["--vary", "payload.mass=normal(1,0.1)"], "samples or latin"),
         ([*GRID, "--seed", "-1"], "--seed"),
+        ([*GRID, "--seed", "2"], "--seed: expected normal(MEAN,DEVIATION) or uniform(FROM,TO) wi"),
         ([*GRID[:4], "--metrics", "full,margins.disk"], "metrics: expected full alone, got full,"),
         ([*GRID, "--ledger", Path(__file__).parent], "view: expected a file, got a folder"),
         (["--vary", "gains.Gp=1:2:100000", "--vary", "gains.Gv=1:2:10000"], "1,000,000,000"),

@@ -111,9 +111,16 @@ def _figure(margin: StiffnessMargin, chart: GainChart | DampingChart | None) -> 
 
 
 def _check_numbers(options: MarginOptions) -> None:
-    """Refuse a time limit or a required overestimate that is not above 0 and finite."""
+    """Refuse a time limit or a required overestimate that is not above 0 and finite.
+
+    Also a time limit without the bounds that it is for.
+    """
     if not 0 < options.time_limit < float("inf"):
         raise InputError(f"--time-limit: expected seconds above 0, got {options.time_limit:g}")
+    limited = options.time_limit != MarginOptions.time_limit  # the default is no request
+    if options.no_structured and limited:
+        got = f"{options.time_limit:g}"
+        raise InputError(f"--time-limit: expected none with --no-structured, got {got}")
     if options.need is not None and not 0 < options.need < float("inf"):
         raise InputError(f"--need: expected an overestimate above 0, got {options.need:g}")
 

@@ -30,7 +30,7 @@ from flexctl.view.commands.sweep_points import metric_number, points_table
 from flexctl.view.interrupts import heeded
 from flexctl.view.json.sweep import default_pareto, sweep_json
 from flexctl.view.options import SweepOptions
-from flexctl.view.output import Result, check_targets, notes, plain_table, progress
+from flexctl.view.output import Result, check_targets, check_unused, notes, plain_table, progress
 from flexctl.view.provenance import as_text, integration, provenance, redesigned
 from flexctl.view.request import design_basis, judged_on, load_arm, load_gain_set, read_specs
 from flexctl.view.words.numbers import counted
@@ -51,7 +51,11 @@ def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Re
     vary = read_specs("--vary", options.vary)
     truth_vary = read_specs("--truth-vary", options.truth_vary)
     pareto = _pareto(options.pareto)
-    _check_figure(options.figure, [*vary.items(), *truth_vary.items()])
+    specs = [*vary.items(), *truth_vary.items()]
+    variations = [x if isinstance(x, Variation) else read_variation(key, x) for key, x in specs]
+    _check_figure(options.figure, variations)
+    if not any(one.kind in ("normal", "uniform") for one in variations):
+        check_unused(options, ("seed",), "normal(MEAN,DEVIATION) or uniform(FROM,TO)")
     full, named = options.metrics == "full", options.metrics not in ("full", "linear")
     named_metrics = [name.strip() for name in options.metrics.split(",")] if named else []
     with progress() as say:
@@ -127,10 +131,9 @@ def _pareto(text: str | None) -> list[str]:
     return names
 
 
-def _check_figure(kind: str | None, specs: Sequence[tuple[str, str | Variation]]) -> None:
+def _check_figure(kind: str | None, variations: Sequence[Variation]) -> None:
     """Refuse a curve or a map of what is no grid over one number or two."""
     wanted = {"curve": 1, "map": 2}.get(kind or "")
-    variations = [x if isinstance(x, Variation) else read_variation(key, x) for key, x in specs]
     several = [one for one in variations if one.sampled or len(set(one.numbers)) > 1]
     if wanted and (len(several) != wanted or any(one.sampled for one in several)):
         numbers = "one number that varies" if wanted == 1 else "two numbers that vary"
