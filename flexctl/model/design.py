@@ -613,27 +613,17 @@ class Design(FileRecord):
                 expected = "a number, as the reference is no straight line in joint space"
                 yield key, expected, one.frequency
 
-    @property
-    def _integrates(self) -> bool:
-        """Whether the law may have integrals of errors: numbers that are zero may become others."""
-        if self.gains and self.gains.Gi is not None:
-            return True
-        if self.cascade and self.cascade.integral_time is not None:
-            return True
-        if self.method != "lqg" or not self.second_loop:
-            return self.method not in METHODS
-        weights = self.second_loop.weights  # a gain may have columns of integrals
-        own = weights is not None and "joint_integral" in weights.model_fields_set
-        return own or self.second_loop.gain is not None
-
     def _idle_faults(self) -> Faults:
-        """Yield how parts of the law are treated that it does not have."""
-        if self.loop.anti_windup == "back-calculation" and not self._integrates:
-            expected = '"clamping", as the law has no integrals'
+        """Yield how a law from a file would be treated that is made of its samples already."""
+        if self.method != "state-space":
+            return
+        if self.loop.anti_windup == "back-calculation":
+            expected = '"clamping", as which of its states are integrals is not known'
             yield "loop.anti_windup", expected, self.loop.anti_windup
-        linear = self._integrates or self.filters or any(self._linear_frequencies())
-        if self.loop.discretisation == "tustin" and self.loop.sample_time and not linear:
-            expected = '"exact", as the law has neither filters nor integrals'
+        if self.loop.discretisation == "tustin" and self.loop.sample_time and not self.filters:
+            expected = (
+                '"exact", as state_space has the matrices of the samples and no filters follow'
+            )
             yield "loop.discretisation", expected, self.loop.discretisation
 
     def _composite_faults(self) -> Faults:

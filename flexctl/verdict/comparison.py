@@ -225,8 +225,7 @@ def baseline_design(arm: Arm, design: Design, basis: BasisChoice | None = None) 
     others += ("friction_compensation", "cascade", "position_feedback", "filters")
     others += ("instruments", "expect")
     table = {k: part for k, part in design.table().items() if k not in others}
-    for key in ("measures", "anti_windup", "tracking_time", "discretisation", "prewarp"):
-        table.get("loop", {}).pop(key, None)  # there is nothing that they treat
+    table.get("loop", {}).pop("measures", None)
     if design.reference.shaper:
         shaper = _shaper_in_numbers(plant, design)
         table["reference"] = table["reference"] | {"shaper": shaper}

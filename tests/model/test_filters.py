@@ -75,37 +75,21 @@ def test_a_loop_that_cannot_be_sampled_so_is_refused(loop, message):
 
 TUSTIN = {"sample_time": 0.01, "discretisation": "tustin"}
 WINDS = {"anti_windup": "back-calculation", "tracking_time": 0.1}
-GAINS = {"Gp": 1.0, "Gv": 1.0}
 STATIC = {"measures": ["joint1"], "sample_time": 0.01, "D": [[1.0]]}
-CASCADE = {"position_gain": 1.0, "velocity_gain": 1.0}
 
 
 @pytest.mark.parametrize(
-    ("loop", "tables"),
+    ("loop", "message"),
     [
-        (TUSTIN, {}),
-        (TUSTIN, {"method": "state-space", "state_space": STATIC, "gains": None}),
-        (WINDS, {}),
-        (WINDS, {"method": "cascade", "cascade": CASCADE, "gains": None}),
-        (WINDS, {"method": "feedforward", "gains": None}),
+        (TUSTIN, "loop.discretisation: expected .exact., as state_space has the matrices of the "),
+        (WINDS, "loop.anti_windup: expected .clamping., as which of its states are integrals is "),
     ],
 )
-def test_what_treats_no_part_of_the_law_is_refused(loop, tables):
-    expected = {
-        "discretisation": "loop.discretisation: expected .exact., as the law has neither filters "
-        "nor integrals, got .tustin.",
-        "anti_windup": "loop.anti_windup: expected .clamping., as the law has no integrals, got ",
-    }
-    (message,) = (words for key, words in expected.items() if key in loop)
-    with pytest.raises(InputError, match=f"\\Atrial: {message}.*\\Z"):
-        build(loop=loop, **tables)
-
-
-def test_the_same_is_accepted_where_it_treats_something():
-    build(loop=TUSTIN | WINDS, gains=GAINS | {"Gi": 0.0})  # which may be varied
-    build(LOW, loop=TUSTIN)
-    cascade = CASCADE | {"integral_time": 0.5}
-    build(loop=TUSTIN | WINDS, method="cascade", cascade=cascade, gains=None)
+def test_matrices_of_samples_are_not_discretised_nor_stopped(loop, message):
+    given = {"method": "state-space", "state_space": STATIC, "gains": None}
+    with pytest.raises(InputError, match=message):
+        build(loop=loop, **given)
+    build(loop=loop)  # of other laws the whole comparison may be by one rule
 
 
 def test_a_filter_of_no_joint_of_the_arm_is_refused():

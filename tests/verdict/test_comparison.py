@@ -121,16 +121,6 @@ def test_the_baseline_has_the_bandwidth_of_the_stiffest_design(make, designs):
     assert baseline.second_loop is None
 
 
-def test_the_baseline_treats_no_integrals_and_filters_which_it_has_not(make):
-    loop = {"sample_time": 0.005, "discretisation": "tustin", "prewarp": 20.0, "duration": 2.0}
-    loop |= {"anti_windup": "back-calculation", "tracking_time": 0.1}
-    gains = {"Gp": [100.0], "Gv": [20.0], "Gi": [5.0]}
-    one = make["design"]([0.0], [0.5], gains=gains, loop=loop)
-    baseline = baseline_design(make["single"](), one)
-    assert (baseline.loop.sample_time, baseline.loop.discretisation) == (0.005, "exact")
-    assert baseline.loop.anti_windup == "clamping"
-
-
 @pytest.mark.slow  # takes long
 def test_there_may_be_no_baseline(make, designs):
     result = compare(make["single"](), designs[:1], baseline=False)
