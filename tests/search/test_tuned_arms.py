@@ -247,11 +247,27 @@ def test_a_quantile_stands_in_the_design_file():
         ("effort.saturated_seconds<0", "expected a value of more than 0"),
         ("stability.min_damping_ratio>=1.2", "expected a value of at most 1"),
         ("stiffness.exact.path_alpha_lower<=-2", "expected a value of at least -1"),
+        ("stiffness.exact.path_growth<=0.9", "expected a value of at least 1"),
         ("residual.settling_time<=10", "expected a time of at most the 3 s that are run after"),
     ],
 )
 def test_limits_that_no_loop_can_keep_are_refused(limit, expected):
     with pytest.raises(InputError, match=f"subject_to: {expected}.*, got"):
+        tune(ARM, DESIGN, subject_to=[limit])
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        ("stiffness.exact.alpha_lower>=-0.3", "stiffness.exact.alpha_lower <= NUMBER, as less"),
+        ("stiffness.exact.path_alpha_lower>-0.3", "path_alpha_lower <= NUMBER, as less"),
+        ("margins.min_sampling_rate>=100", "margins.min_sampling_rate <= NUMBER, as less"),
+        ("margins.sensitivity_peak>=2", "margins.sensitivity_peak <= NUMBER, as less"),
+        ("stiffness.exact.alpha_upper<=0.3", "stiffness.exact.alpha_upper >= NUMBER, as more"),
+    ],
+)
+def test_limits_of_margins_in_the_wrong_direction_are_refused(limit, expected):
+    with pytest.raises(InputError, match=f"subject_to: expected .*{expected} of it is better"):
         tune(ARM, DESIGN, subject_to=[limit])
 
 

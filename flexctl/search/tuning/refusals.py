@@ -31,6 +31,7 @@ from flexctl.verdict import (
 
 _BISECTIONS = 12  # of a default bound: within 0.1 % of what is allowed
 _NO_LIMIT_OF = ("stability.stable",)  # the loop is to be stable in any case
+_TOLERANCES = ("margins.", "stiffness.")  # how names of metrics begin that nobody wants worse
 _RANGES = {
     "stability.min_damping_ratio": (-1.0, 1.0),
     "margins.phase_deg": (0.0, 180.0),
@@ -41,6 +42,7 @@ _RANGES = {
     "margins.sensors.reading_disk": (0.0, 2.0),
     "stiffness.exact.alpha_lower": (-1.0, 0.0),
     "stiffness.exact.path_alpha_lower": (-1.0, 0.0),
+    "stiffness.exact.path_growth": (1.0, np.inf),
 }  # least and greatest value that a metric can have; of others 0 and any
 
 
@@ -76,8 +78,10 @@ def check_metrics(
             raise InputError(f"subject_to: expected a metric of numbers, got {one.key}")
         _refuse_own_noise("subject_to", one.key, str(one), numbers)
         why = _why_missing(loop, one.key)
-        if not one.limit.least and _is_margin(one.key):
-            expected = f"{one.key} >= NUMBER, as more of it is better"
+        more = one.key in MORE_IS_BETTER
+        if one.key.startswith(_TOLERANCES) and one.limit.least != more:
+            sign, which = (">=", "more") if more else ("<=", "less")
+            expected = f"{one.key} {sign} NUMBER, as {which} of it is better"
             raise InputError(f"subject_to: expected {expected}, got {one}")
         _check_value(one, loop)
         if one.torque_limits and not np.isfinite(loop.holding_limit).any():
@@ -148,11 +152,6 @@ def _refused(loop: ClosedLoop, numbers: FreeNumbers, k: int, value: float) -> In
     except (DesignError, ComputationError):  # the search will keep away from there
         return None
     return None
-
-
-def _is_margin(key: str) -> bool:
-    """Whether a metric is a margin of which more is better: it may be infinite."""
-    return key in MORE_IS_BETTER and key.startswith(("margins.", "stiffness."))
 
 
 def _refuse(argument: str, got: str, why: str | None) -> None:
