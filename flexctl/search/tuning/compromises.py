@@ -524,7 +524,7 @@ def _dominated(designs: Sequence[Compromise], front: Sequence[Compromise]) -> in
     own = np.array([(one.first, one.second) for one in designs]).reshape(-1, 1, 2)
     best = np.array([(one.first, one.second) for one in front]).reshape(1, -1, 2)
     equal = np.isclose(own, best, rtol=_SAME, atol=0.0).all(axis=2)
-    return int((~equal.any(axis=1)).sum())
+    return int((~equal.any(axis=-1)).sum())
 
 
 def _front(designs: Sequence[Compromise]) -> list[Compromise]:
