@@ -526,9 +526,6 @@ class Design(FileRecord):
             yield from self._ideal_instrument_faults()
         elif self.observer is not None:
             yield "observer", 'no such table, as loop.measures is "state"', self.observer.table()
-        if self.observer and "solver" in self.observer.model_fields_set and self.loop.sample_time:
-            expected = "no such key, as a sampled filter (loop.sample_time) has a solver of its own"
-            yield "observer.solver", expected, self.observer.solver
 
     def _real_instrument_faults(self) -> Faults:
         """Yield what does not go with [[instruments]], and what does not fit together in them."""

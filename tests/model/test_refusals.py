@@ -449,11 +449,6 @@ OBSERVED = [
         "joint_encoder = 1e-2",
         "observer.noise.joint_encoder: expected no such key, as loop.measures does not name it",
     ),
-    (
-        "[loop]",
-        'solver = "slycot"\n[loop]\nsample_time = 0.001',
-        "observer.solver: expected no such key, as a sampled filter (loop.sample_time) has a",
-    ),
 ]
 
 
