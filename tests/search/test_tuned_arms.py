@@ -146,8 +146,15 @@ def test_a_list_beside_many_ranges_has_each_of_its_values_once():
     assert {arm["a"] for arm in found} == {1.0, 2.0, 3.0, 5.0}
 
 
-def test_no_arms_are_drawn_between_those_that_lists_name():
-    assert arms_of(a="1, 2, 5", b="3, 4").draw(5, seed=0) == []
+def test_arms_that_lists_do_not_name_are_drawn_between_their_ends():
+    """They verify a result on arms that tuning has not seen."""
+    drawn = arms_of(a="1, 2, 5", b="3, 4", c="6").draw(5, seed=0)
+
+    assert len(drawn) == 5
+    for arm in drawn:
+        assert 1 < arm["a"] < 5
+        assert 3 < arm["b"] < 4
+        assert arm["c"] == 6
 
 
 def test_of_many_corners_some_are_taken_evenly():

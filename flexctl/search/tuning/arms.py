@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import ceil, prod
 
@@ -88,14 +88,17 @@ class ArmSet:
     def draw(self, count: int, seed: int) -> list[Values]:
         """Draw arms as a Latin hypercube over their ranges; none where nothing has a range.
 
-        Of each list one of its values, and of a table one of its rows.
+        Beside a range of each list one of its values; of lists alone values between their ends,
+        which no name has. Of a table one of its rows.
         """
         ranges = {one.key: one for one in self._single if one.sampled}
+        ranges = ranges or {one.key: _between(one) for one in self._single if len(_ends(one)) > 1}
         if not count or all(len(one.some) == 1 for one in ranges.values()):
             return []
         points, rng = make_points(ranges, latin=count, seed=seed), np.random.default_rng(seed)
         named = [self._rows or [Values()]]
-        named += [[{one.key: x} for x in one.numbers] for one in self._single if not one.sampled]
+        lists = [one for one in self._single if one.key not in ranges]
+        named += [[{one.key: x} for x in one.numbers] for one in lists]
         which = np.column_stack([rng.integers(len(own), size=count) for own in named]).tolist()
         drawn = [
             points.at(k) | _joined(own[j] for own, j in zip(named, row, strict=True))
@@ -120,6 +123,11 @@ def _evenly(count: int) -> list[int]:
 
 def _joined(parts: Iterable[Values]) -> Values:
     return dict(chain.from_iterable(one.items() for one in parts))
+
+
+def _between(one: Variation) -> Variation:
+    """Return the range between the ends of a list."""
+    return replace(one, kind="uniform", numbers=(min(one.numbers), max(one.numbers)))
 
 
 def _ends(one: Variation) -> tuple[float, ...]:
