@@ -17,7 +17,7 @@ from flexctl.model.lookup import load_model
 from flexctl.model.record import BasisChoice
 from flexctl.search.statistics import summarise
 from flexctl.search.sweeps import sweep
-from flexctl.view.commands.comparison import _keep_worst
+from flexctl.view.commands.scattering import _keep_worst
 from flexctl.view.commands.sweeping import _table, write_netcdf, write_parquet
 from flexctl.view.figures.sweep import plot_sweep
 
