@@ -191,6 +191,10 @@ def test_compare_tells_shares_and_keeps_the_worst_arms(flexctl, tmp_path):
             "--scatter: expected numbers of the arm, got gains.Gp of the",
         ),
         (["--scatter", "payload.mass=normal(1)"], "a mean, and a deviation"),
+        (
+            ["--scatter", "payload.mass=1,2", "--seed", "3"],
+            "--seed: expected normal(MEAN,DEVIATION) or uniform(FROM,TO) with it, got none",
+        ),
         (["--scatter", "payload.mass=normal(1,0.1)", "--worst", "/proc/no/where"], "a folder"),
     ],
 )

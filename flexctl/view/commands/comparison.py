@@ -46,7 +46,7 @@ def compare_designs(options: CompareOptions, model: str, words: Sequence[str]) -
     check_keys(options.require, known_of_comparison(len(words) + (not options.no_baseline)))
     _check_scatter(options)
     scattering = _scattering() if options.scatter else None
-    specs = scattering.read_scatter(options.scatter) if scattering else {}
+    specs = scattering.read_scatter(options) if scattering else {}
     arm = load_arm(model, options)
     designs = [load_gain_set(word, arm) for word in words]
     judged = judged_on(options, arm, *designs)

@@ -12,7 +12,7 @@ from rich.table import Table
 from flexctl.errors import InputError
 from flexctl.model import Arm, Design, is_of_design, model_text
 from flexctl.search import Scatter, Variation, read_variation, scatter
-from flexctl.view.commands.sweeping import teller
+from flexctl.view.commands.sweeping import check_seed, teller
 from flexctl.view.interrupts import heeded
 from flexctl.view.json.scatter import scatter_json
 from flexctl.view.options import CompareOptions
@@ -22,16 +22,21 @@ from flexctl.view.words.numbers import counted
 from flexctl.view.words.scatter import scatter_rows, scatter_words
 
 
-def read_scatter(texts: Sequence[str]) -> dict[str, Variation]:
-    """Read how numbers of the arm scatter, before the comparison; InputError for others."""
-    specs = read_specs("--scatter", texts)
+def read_scatter(options: CompareOptions) -> dict[str, Variation]:
+    """Read how numbers of the arm scatter, before the comparison.
+
+    InputError for other numbers, and for a seed where nothing is drawn.
+    """
+    specs = read_specs("--scatter", options.scatter)
     for key in specs:
         if is_of_design(key):
             raise InputError(f"--scatter: expected numbers of the arm, got {key} of the design")
-    return {
+    found = {
         key: one if isinstance(one, Variation) else read_variation(key, one)
         for key, one in specs.items()
     }
+    check_seed(options, found.values())
+    return found
 
 
 def judge(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import importlib.util
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from flexctl.view import signals
 from flexctl.view.commands.sweep_points import metric_number, points_table
 from flexctl.view.interrupts import heeded
 from flexctl.view.json.sweep import default_pareto, sweep_json
-from flexctl.view.options import SweepOptions
+from flexctl.view.options import SampledOptions, SweepOptions
 from flexctl.view.output import Result, check_targets, check_unused, notes, plain_table, progress
 from flexctl.view.provenance import as_text, integration, provenance, redesigned
 from flexctl.view.request import design_basis, judged_on, load_arm, load_gain_set, read_specs
@@ -54,8 +54,7 @@ def sweep_designs(options: SweepOptions, model: str, words: Sequence[str]) -> Re
     specs = [*vary.items(), *truth_vary.items()]
     variations = [x if isinstance(x, Variation) else read_variation(key, x) for key, x in specs]
     _check_figure(options.figure, variations)
-    if not any(one.kind in ("normal", "uniform") for one in variations):
-        check_unused(options, ("seed",), "normal(MEAN,DEVIATION) or uniform(FROM,TO)")
+    check_seed(options, variations)
     full, named = options.metrics == "full", options.metrics not in ("full", "linear")
     named_metrics = [name.strip() for name in options.metrics.split(",")] if named else []
     with progress() as say:
@@ -139,6 +138,12 @@ def _check_figure(kind: str | None, variations: Sequence[Variation]) -> None:
         numbers = "one number that varies" if wanted == 1 else "two numbers that vary"
         got = "samples" if any(one.sampled for one in several) else str(len(several))
         raise InputError(f"--figure {kind}: expected a grid over {numbers}, got {got}")
+
+
+def check_seed(options: SampledOptions, variations: Iterable[Variation]) -> None:
+    """Refuse a seed where nothing is drawn."""
+    if not any(one.kind in ("normal", "uniform") for one in variations):
+        check_unused(options, ("seed",), "normal(MEAN,DEVIATION) or uniform(FROM,TO)")
 
 
 def teller(say: Callable[[str], None]) -> Callable[[int, int, float | None], None]:
