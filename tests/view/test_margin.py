@@ -569,7 +569,7 @@ HOPELESS = OrderMargin(basis=MODES, interval=None, abscissa=1.0, alpha_star=0.3,
         ({"exact": Interval(lower=None, upper=ZERO, unknowns=8)}, "growth by an overestimate"),
         ({}, "Tolerated overestimate: up to 10 % at the final pose; up to 10 % along the"),
         ({"basis": ONE_MODE}, "lemma (1 mode)"),
-        ({"path": (UNSTABLE,)}, "unstable without error at 1 of 1 poses"),
+        ({"path": (UNSTABLE,)}, "unstable without error at 1 of 1 pose"),
         ({"exact": BEYOND}, "exact: 354 %, beyond"),
         (
             {"exact": Interval(lower=None, upper=None, unknowns=8)},
@@ -603,7 +603,11 @@ HOPELESS = OrderMargin(basis=MODES, interval=None, abscissa=1.0, alpha_star=0.3,
             "no bound was found within the time limit",
         ),
         ({"orders": (HOPELESS,)}, "unstable"),
-        ({"path": (replace(UNSTABLE, alpha_star=np.nan),)}, "lemma (2 modes): no equilibrium"),
+        ({"path": (replace(UNSTABLE, alpha_star=np.nan),)}, "lemma (2 modes): not known"),
+        (
+            {"path": tuple(replace(UNSTABLE, alpha_star=x) for x in (np.nan, np.inf))},
+            "lemma (2 modes): no limit where it is known",
+        ),
     ],
 )
 def test_the_figure_says_in_words_what_is_found(changes, words):

@@ -131,7 +131,9 @@ def _lemma(axes: Axes, margin: StiffnessMargin, top: float) -> None:
         t = [pose.t for pose in margin.path]
         axes.plot(t, np.where(finite, stars, np.nan), ":", color=_LEMMA, lw=2, label=order)
     elif margin.path:
-        none = "no equilibrium" if np.isnan(stars).all() else "no limit"
+        unknown = np.isnan(stars)  # where there is no equilibrium, or links buckle
+        none = "not known" if unknown.all() else "no limit"
+        none += " where it is known" if unknown.any() and not unknown.all() else ""
         label = f"{order}: {none if applies else 'does not apply'}"
         axes.plot([], [], ":", color=_LEMMA, lw=2, label=label)
 
