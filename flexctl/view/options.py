@@ -263,7 +263,9 @@ class SweepOptions(SampledOptions):
         show_default=True,
     )
     limits: tuple[str, ...] = _several(
-        "--limit", "METRIC>=X", "A limit of a metric, >= or <= (repeatable); of joints the worst."
+        "--limit",
+        "METRIC>=X",
+        "A limit of a metric, >=, >, <= or < (repeatable); of joints the worst.",
     )
     pareto: str | None = _option(
         "--pareto", "NAMES", "List the Pareto-optimal points of these metrics, with commas."
@@ -295,7 +297,7 @@ class TuneOptions(VariedOptions):
     subject: tuple[str, ...] = _several(
         "--subject",
         "METRIC>=X",
-        "A limit, >= or <=, such as effort.peak<=limits (repeatable); none for no limits. "
+        "A limit, >=, >, <= or <, such as effort.peak<=limits (repeatable); none for no limits. "
         "Default: [tune] of the file, else margins that an engineer would ask for.",
     )
     over: tuple[str, ...] = _several(
