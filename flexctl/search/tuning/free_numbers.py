@@ -192,9 +192,10 @@ def read_free(
     numbers, arrays = list[FreeNumber](), dict[str, tuple]()
     for key, bounds in specs.items():
         entry = _ENTRY.fullmatch(key)
-        for own in _keys(design, entry["key"] if entry else key):
+        asked_key = entry["key"] if entry else key
+        for own in _keys(design, asked_key):
             value: Any = design_value(design, own)
-            if own != key and not np.any(value):
+            if own != asked_key and not np.any(value):
                 continue  # of a table, what is off stays off
             of_joints = isinstance(value, tuple) and own.startswith("gains.") and len(value) == 1
             if of_joints and (untied or entry):
