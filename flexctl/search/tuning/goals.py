@@ -102,10 +102,13 @@ class Goals:
     def loop(self, arm: int, u: Array | None = None) -> ClosedLoop:
         """Return the loop of an arm with the free numbers at u (n,); by default as in the file.
 
-        Raises LostError where there is no such arm, or no controller with these numbers.
+        Raises LostError where there is no such arm, or no controller with these numbers. What is
+        wrong with the file's design on the nominal arm is raised as it is.
         """
         try:
             base = arm_loops(self.study).base(self.arms[arm])
         except (DesignError, ComputationError, InputError) as error:
+            if not arm:  # no place of the search has a loop then
+                raise
             raise LostError(str(error)) from error
         return base if u is None else loop_at(base, self.free.values(u))
