@@ -71,6 +71,7 @@ def test_the_value_of_a_strict_limit_does_not_keep_it(text, kept):
     assert read_limit(text).holds(values).tolist() == kept
     violations = [read_requirement(text).violation({"friction.slides": x}) for x in values]
     assert [one == 0 for one in violations] == kept
+    assert (read_requirement(text).excess(values) <= 0).tolist() == kept
 
 
 @pytest.mark.slow

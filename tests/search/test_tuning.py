@@ -17,7 +17,7 @@ from flexctl import (
     load_model,
     tune,
 )
-from flexctl.errors import InputError
+from flexctl.errors import ComputationError, InputError
 from flexctl.model import BasisChoice, Design, apply_settings, build_file
 from flexctl.search.nonsmooth import Pieces
 from flexctl.search.tuning import requirements as asked
@@ -179,6 +179,16 @@ def test_zero_numbers_of_a_table_stay_zero_whatever_its_bounds(bounds):
 
     names = [one.key.removeprefix("second_loop.weights.") for one in free.numbers]
     assert names == ["joint_error", "joint_rate", "effort"]
+
+
+@pytest.mark.parametrize("free", ["gains.Gi[2]=0:5", "gains.Gi[1 2]=0:5", "gains.Gi=0:5"])
+def test_entries_of_an_array_of_zeros_are_free_where_they_are_named(free):
+    design = make_design([0.0] * 2, [1.0] * 2, gains={"Gp": 4.0, "Gv": 2.0, "Gi": [0.0] * 2})
+    found = read_free(design, [free], joints=2)
+
+    assert [one.start for one in found.numbers] == [0.0]
+    assert found.numbers[0].name == free.removesuffix("=0:5")
+    assert read_free(design, found, joints=2).by_name(np.ones(1)) == found.by_name(np.ones(1))
 
 
 @pytest.mark.parametrize(
@@ -565,6 +575,23 @@ def test_a_peak_above_the_torque_limit_is_kept_whatever_the_law_asks_for(most, v
     assert found.violation == pytest.approx(violation, rel=1e-6)
     assert problem.value(problem.point(problem.free.start)) == pytest.approx(5.0)
     assert found.objective * problem.scale == pytest.approx(20.0)  # at the limit it has no slope
+
+
+@pytest.mark.parametrize(("limit", "violation"), [("effort.peak<=5", 0.0), ("effort.peak<5", 3.0)])
+def test_a_search_sees_that_the_torque_limit_breaks_a_strict_limit_of_its_value(limit, violation):
+    design = rigid_pd(Gp=20.0, Gv=3.0, kind="setpoint", loop={"duration": 2.0})
+    own = {"minimise": "effort.energy", "subject_to": [limit]}
+    problem = read_problem(rigid_link(torque=5.0), design, ["gains"], **own)
+
+    assert problem.at(problem.free.start).violation == pytest.approx(violation, rel=1e-6)
+
+
+@pytest.mark.parametrize(("limit", "violation"), [(">0", 1.0), (">=0", 0.0)])
+def test_a_search_sees_that_the_value_of_a_strict_limit_breaks_it(limit, violation):
+    own = {"minimise": "effort.energy", "subject_to": [f"effort.saturated_seconds{limit}"]}
+    problem = read_problem(rigid_link(torque=50.0), rigid_pd(), ["gains"], **own)
+
+    assert problem.at(problem.free.start).violation == violation
 
 
 # Closed forms
@@ -1095,6 +1122,15 @@ def test_an_arm_that_a_file_would_refuse_is_a_lost_arm():
     assert both.at(u, slopes=False).objective == np.inf
     assert "payload.mass" in judged.failed
     assert judged.violation == np.inf
+
+
+def test_what_is_wrong_with_the_file_itself_is_no_lost_place(monkeypatch):
+    def fail(*_):
+        raise ComputationError("why")
+
+    monkeypatch.setattr("flexctl.search.tuning.loops_of_arms.compile_verdict", fail)
+    with pytest.raises(ComputationError, match="why"):  # of a design that no other test has
+        problem_of(rigid_link(), rigid_pd(Gp=8.125), ["gains"], "residual.tip_error_max")
 
 
 def test_drawn_arms_that_a_file_would_refuse_are_left_out():

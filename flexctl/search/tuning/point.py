@@ -350,7 +350,8 @@ class Point:
         if peaked and one.key == SETTLING:
             return self._peaks(arm, Peaks(key=SETTLING, after=value), 1.0)
         if peaked and value > 0:
-            values, slopes = self._all_peaks(arm, one.key, value, value)
+            above = float(np.nextafter(value, 0.0)) if one.limit.strict else value
+            values, slopes = self._all_peaks(arm, one.key, value, above)
             return values - 1.0, slopes
         side = -1.0 if one.limit.least else 1.0
         if self._in_pieces(one.key, arm) and one.limit.least == (one.key in MORE_IS_BETTER):
@@ -420,8 +421,7 @@ class Point:
         values = entries(one.key, at.metrics(arm, [one.key]))
         if np.isnan(values).any():
             raise LostError(f"{one.key}: not computed")
-        side = -1.0 if one.limit.least else 1.0
-        excess = side * (values - one.limit.value) / one.size
+        excess = one.excess(values)
         return np.where(excess == -np.inf, _NO_LIMIT, excess)
 
     def _torque_limits(self, arm: int) -> tuple[Array, Array]:

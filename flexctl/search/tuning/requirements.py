@@ -108,9 +108,18 @@ class Requirement:
         value = self.value(metrics)
         if bool(self.limit.holds(np.array(value))):
             return 0.0
-        if not np.isfinite(value):
-            return np.inf
-        return (abs(value - self.limit.value) or _SIZE_OF_ZERO) / self.size  # 0: at a strict limit
+        return float(self.excess(np.array(value))) if np.isfinite(value) else np.inf
+
+    def excess(self, values: Array) -> Array:
+        """By how much values (any shape) exceed the limit, relative to it; at most 0 where kept.
+
+        The value of a strict limit itself breaks it, by a small number.
+        """
+        side = -1.0 if self.limit.least else 1.0
+        beyond = side * (values - self.limit.value)
+        if self.limit.strict:
+            beyond = np.where(beyond == 0, _SIZE_OF_ZERO, beyond)
+        return beyond / self.size
 
     @property
     def size(self) -> float:
