@@ -248,14 +248,17 @@ class _ObservedLaw:
         expected = ca.SX.sym("expected", len(outputs.nz)) if self.expanded else outputs
         late, estimate = states.corrected(y, expected, late, estimate, states.gain(x["L"], sample))
         q, v = estimate[:n], estimate[n:]
-        commanded, rate = self.inner.call(plant, signals, z[:n_z, 0], q, v)
-        tau = ca.SX.sym("tau", plant.m) if self.expanded else commanded
-        acts, limited = self.torques.acting(tau, x)
         seen = ca.SX(q)
         for row, value in _states_read(plant, states, y, outer).items():
             seen[row] = value
-        summed = self.inner.call(plant, signals, z[:n_z, 0], seen, v)[1]
-        n_i = self.inner.n_integral
+        n_i, own = self.inner.n_integral, z[:n_z, 0]
+        summed = self.inner.call(plant, signals, own, seen, v)[1]
+        if self.inner.sums_by_tustin:  # the torque, too, is by the sum of what is read
+            ahead = summed - self.inner.call(plant, signals, own, q, v)[1]
+            own = ca.vertcat(own[:n_i, 0] + x["period"] / 2 * ahead[:n_i, 0], own[n_i:, 0])
+        commanded, rate = self.inner.call(plant, signals, own, q, v)
+        tau = ca.SX.sym("tau", plant.m) if self.expanded else commanded
+        acts, limited = self.torques.acting(tau, x)
         rates = ca.vertcat(summed[:n_i, 0], rate[n_i:, 0])
         following = ca.vertcat(
             after, *[acts, *past][: states.waiting], states.shifted(plant, late, estimate, sample)

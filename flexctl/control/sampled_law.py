@@ -11,6 +11,7 @@ from flexctl.checks import Array
 from flexctl.control.laws import LawParts, Recipe, Signals, law_function, law_key
 from flexctl.control.readings import Instrumentation, at_rotors
 from flexctl.control.sampled_readings import ReadingStates, ReadNow
+from flexctl.control.tustin_integrals import INTEGRAL_STEPS
 from flexctl.plant import Plant
 
 
@@ -36,6 +37,11 @@ class Inner:
         """Number of its integrals."""
         return self.parts.n_state - len(self.parts.own_states)
 
+    @property
+    def sums_by_tustin(self) -> bool:
+        """Whether its integrals are by Tustin's rule: T/2 of their rates acts at once."""
+        return INTEGRAL_STEPS in self.numbers
+
     def written(self, plant: Plant, signals: Signals) -> tuple[ca.Function, list[ca.SX]]:
         """Write the law with the signals of the outer one; and its inputs beyond q, v."""
         own = self.parts.law
@@ -48,8 +54,9 @@ class Inner:
     ) -> tuple[ca.SX, ca.SX]:
         """Torques (m, 1) and z' of the law at measured q, v (n, 1)."""
         own = len(self.parts.own_states)
-        q_own, v_own = ca.SX.sym("q", plant.n), ca.SX.sym("v", plant.n)
-        inside = replace(signals, z=z, q=q_own, v=v_own, n_own=own)
+        z_own, n = ca.SX.sym("z", z.numel()), plant.n
+        q_own, v_own = ca.SX.sym("q", n), ca.SX.sym("v", n)
+        inside = replace(signals, z=z_own, q=q_own, v=v_own, n_own=own)
         law, last = self.written(plant, inside)
         known = [signals.s, z, signals.q_d, signals.v_d, signals.a_d, q, v]
         tau, z_rate = law.call([*known, *last][: law.n_in()])

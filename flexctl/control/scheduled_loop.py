@@ -114,7 +114,7 @@ def _exact_table(at: Callable[[float], Array], least: float) -> PathTable:
     while count <= _MOST:
         table = table_of(at, count, checked=False)
         between = [(at(share), table.at(share)) for share in poses_between(count, 1).tolist()]
-        size = max(least, *(float(np.abs(exact).max()) for exact, _ in between))
+        size = max(least, *(float(np.abs(exact).max()) for exact, _ in between)) or 1.0
         error = max(float(np.abs(found - exact).max()) for exact, found in between) / size
         if error <= _EXACT:
             return table

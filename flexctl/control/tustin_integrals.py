@@ -12,6 +12,9 @@ from flexctl.control.linear_part import tustin_step, tustin_words
 from flexctl.model import Loop
 from flexctl.plant import Plant
 
+INTEGRAL_STEPS = "integral_steps"
+"""Name of the numbers a [s] and 2a/T of such a law."""
+
 
 def sums_by_tustin(parts: LawParts, loop: Loop) -> bool:
     """Whether a law has integrals of errors that are discretised by Tustin's rule."""
@@ -34,13 +37,13 @@ def integrals_by_tustin(parts: LawParts, plant: Plant, loop: Loop) -> LawParts:
         inner = own.write(plant, signals) if isinstance(own, Recipe) else own
         last = signals.inputs[7:] if isinstance(own, Recipe) else plant.free_input
         before, after = [signals.s], [*signals.inputs[2:7], *last]
-        lead, rate = ca.vertsplit(signals.numbers["integral_steps"])
+        lead, rate = ca.vertsplit(signals.numbers[INTEGRAL_STEPS])
         error = inner.call([*before, signals.z, *after][: inner.n_in()])[1][:n, 0]
         ahead = ca.vertcat(signals.z[:n, 0] + lead * error, signals.z[n:, 0])
         tau, moved = inner.call([*before, ahead, *after][: inner.n_in()])
         return law_function(signals.inputs, tau, ca.vertcat(rate * error, moved[n:, 0]))
 
-    steps = {"integral_steps": np.array([a, 2 * a / loop.sample_time])}
+    steps = {INTEGRAL_STEPS: np.array([a, 2 * a / loop.sample_time])}
     recipe = Recipe(
         write=write,
         numbers={**(own.numbers if isinstance(own, Recipe) else {}), **steps},

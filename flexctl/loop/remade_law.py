@@ -148,8 +148,10 @@ class _Law:
             late, state = self._corrected(self._observer, y, late, estimate)
             summed = self._with_read(y, state)
         K, L, E, F = self._slopes
-        tau, n_i = K @ state + L @ z, self.controller.of_state.n_integral
-        rate = E @ state + F @ z
+        n_i, own = self.controller.of_state.n_integral, z.copy()
+        if self.controller.design.loop.discretisation == "tustin":
+            own[:n_i] += T / 2 * (E @ (summed - state))[:n_i]
+        tau, rate = K @ state + L @ own, E @ state + F @ own
         rate[:n_i] = (E @ summed + F @ z)[:n_i]
         following = [z + T * rate, waiting_after, before_after]
         if self._observer is not None:

@@ -231,3 +231,23 @@ def test_records_check_themselves(make):
         replace(readings, C=readings.C[:1])
     with pytest.raises(InputError, match="variance"):
         replace(readings, variance=-readings.variance)
+
+
+def test_by_tustins_rule_an_observer_s_law_sums_what_is_read(make):
+    laws = []
+    for rule in ("exact", "tustin"):
+        gains, loop = {"Gp": [12.0], "Gv": [2.0], "Gi": [4.0]}, {"discretisation": rule}
+        tables = {"method": "joint-pd", "gains": gains, "loop": loop}
+        laws.append(observed(make, make["single"](), [ENCODER, GAUGE], **tables))
+    exact, tustin = laws
+    rng, q_d, still = np.random.default_rng(4), np.array([0.3]), np.zeros(1)
+    z, y = rng.normal(size=exact.n_state), rng.normal(size=2)
+    z[1:3] = 0.0  # noise of the readings
+    known = 0.0, z, q_d, still, still, y, np.zeros(2)
+    tau, rate = map(np.array, exact.law(*known))
+    found, moved = map(np.array, tustin.law(*known))
+
+    # half a sample of the error that the encoder reads, whatever the estimate
+    assert (found - tau).item() == pytest.approx(-4.0 * 1e-3 * (y[0] - q_d[0]), rel=1e-9)
+    n = 2 * exact.plant.n  # of the estimate, which this torque moves
+    np.testing.assert_allclose(moved[:-n], rate[:-n], rtol=1e-12)

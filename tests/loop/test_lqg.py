@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.control import design_controller, scheduled_loop
+from flexctl.control import controller_at, design_controller, scheduled_loop
 from flexctl.errors import DesignError, InputError
 from flexctl.loop import equilibrium_at_reference
 from flexctl.loop.closed_loop import close_loop
@@ -122,6 +122,17 @@ def test_where_nothing_sags_a_path_may_have_many_turns():
 
     assert "sag16" in controller.recipe.numbers
     assert "sag17" not in controller.recipe.numbers
+
+
+def test_without_its_weight_it_holds_a_straight_arm():
+    arm = single_link().model_copy(update={"gravity": (0.0, -9.81, 0.0)})
+    tables = {"gains": None, "second_loop": {"weights": WEIGHTS}}
+    design = make_design([0.3], [0.8], "lqg", **tables)
+    controller = design_controller(arm, design, BasisChoice(kind="modes", order=1))
+
+    afloat = controller_at(controller, {"gravity[2]": 0.0})
+
+    assert np.abs(torques_at_rest(afloat, 0.5)).max() < 1e-12
 
 
 LIFTS = 9.81 * (0.54 / 2 + 0.25)  # largest torque [N m] on the arm below

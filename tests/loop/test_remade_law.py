@@ -34,6 +34,12 @@ CASES = {
     "dual encoders": {"instruments": [LATE | LINK, ENCODER, DIFFERENCE], "loop": SAMPLED, **SUMMED},
     "tustin": {"loop": SAMPLED | {"discretisation": "tustin"}, "filters": [NOTCH], **SUMMED},
     "observer": {"instruments": [ENCODER], "loop": SAMPLED, **OBSERVED},
+    "tustin observer": {
+        "instruments": [ENCODER],
+        "loop": SAMPLED | {"discretisation": "tustin", "prewarp": 80.0},
+        **OBSERVED,
+        **SUMMED,
+    },
     "late observer": {"instruments": [LATE, GAUGE], "loop": SAMPLED, **OBSERVED, **SUMMED},
     "filtered observer": {"instruments": [LATE], "loop": SAMPLED, "filters": [NOTCH], **OBSERVED},
     "ideal observer": {"loop": SAMPLED | IDEAL, **SUMMED},
