@@ -16,6 +16,7 @@ from flexctl.loop import (
 )
 from flexctl.robustness import StiffnessTolerance
 from flexctl.verdict.evaluation import Evaluation
+from flexctl.verdict.friction import FrictionVerdict
 
 Metric = float | bool | str | None | list[float]
 """A number, or one for every joint; None where the verdict has none.
@@ -136,7 +137,7 @@ def _metrics(e: Evaluation) -> Iterator[tuple[str, Any]]:
     }
     if e.friction:
         special |= {
-            "friction.sticking_offset": _or_else(e.friction.sticking_offset, 0.0),
+            "friction.sticking_offset": _left_stuck(e.friction),
             "friction.held_damping_ratio": _or_else(e.friction.held_damping_ratio, np.inf),
         }
     special |= {key: _worst_reading(e, key) for key in UNITS if key.startswith(SENSORS)}
@@ -155,6 +156,11 @@ def _growth(stiffness: StiffnessTolerance) -> float | None:
         return stiffness.path_growth.factor
     known = not np.isnan(stiffness.path_upper)
     return 1.0 if known and "exact.path_growth" not in stiffness.not_computed else None
+
+
+def _left_stuck(friction: FrictionVerdict) -> float | None:
+    """Offset that friction may hold, 0 where integral action removes it; None where that hunts."""
+    return None if friction.hunts else _or_else(friction.sticking_offset, 0.0)
 
 
 def _or_else(value: float | None, otherwise: float) -> float:

@@ -374,6 +374,13 @@ def test_an_offset_that_friction_holds_exceeds_its_limit(unlimited, offset, viol
     assert one.violation(metrics(judged)) == pytest.approx(violation)
 
 
+def test_a_loop_that_hunts_has_no_offset_that_keeps_a_limit(unlimited):
+    one = asked.read_requirement("friction.sticking_offset<=0.001")
+    judged = replace(unlimited, friction=replace(unlimited.friction, hunts=True))
+
+    assert one.violation(metrics(judged)) == np.inf
+
+
 def test_torque_limits_are_kept_where_no_time_is_spent_at_them():
     one = asked.read_requirement("nominal.effort.peak<=limits")
     assert one.nominal

@@ -125,6 +125,7 @@ def _friction(f: FrictionVerdict) -> dict[str, Any]:
             "stable slides amplitude sticking_offset hunts creeps held_frequency "
             "held_damping_ratio",
         ),
+        "weak": [f"joint{joint + 1}" for joint in f.weak],
         "dampers": [
             {
                 "joint": None if own.joint is None else f"joint{own.joint + 1}",

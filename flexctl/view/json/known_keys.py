@@ -101,6 +101,7 @@ def known_of_evaluation() -> Known:
                 "stable slides amplitude sticking_offset hunts creeps held_frequency "
                 "held_damping_ratio",
             ),
+            "weak": LIST,
             "dampers": ANY,
         },
         "spillover": _all(LIST, "order spectral_abscissa path_spectral_abscissa"),

@@ -214,7 +214,7 @@ def _stuck(e: Evaluation) -> bool:
     A joint that slides to where it sticks comes from outside: it ends at the limit or just beyond.
     """
     f = e.friction
-    if f is None or f.sticking_offset is None or not f.holds or e.residual is None:
+    if f is None or f.sticking_offset is None or f.weak or not f.holds or e.residual is None:
         return False
     return e.residual.tip_error_end <= f.sticking_offset * (1 + _OUTSIDE)
 
