@@ -20,6 +20,7 @@ from flexctl.plant import LinearPlant, state_space
 from flexctl.records import Summary
 
 VANISHED = 1e-12  # multipliers of a sampled loop below this are delay states
+_AT_REST = 1e-12  # multipliers as near to 1 are 1, as of a joint that no law holds
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -177,6 +178,7 @@ class LinearLoop(Summary):
             return _rates_of_cycle(self)
         z = np.linalg.eigvals(sampled_loop(self, self.sample_time, self.delay))
         z = z[np.abs(z) > VANISHED].astype(complex)
+        z[np.abs(z - 1) < _AT_REST] = 1.0
         return (np.log(z) / self.sample_time).astype(complex)
 
     @property

@@ -569,7 +569,10 @@ class Design(FileRecord):
         if self.second_loop and self.second_loop.integrates and self.method != "lqg":
             expected = "no such key, as method is not lqg"
             yield "second_loop.weights.joint_integral", expected, Unquoted("one")
-        if self.second_loop and not self.reference.rests:
+        if self.method == "lqg" and not self.reference.rests:
+            expected = "a motion that comes to rest, as method is lqg"
+            yield "reference.kind", expected, self.reference.kind
+        elif self.second_loop and not self.reference.rests:
             expected = f"no such table, as the reference ({self.reference.kind}) never rests"
             yield "second_loop", expected, self.second_loop.table()
         if self.second_loop and self.second_loop.schedule and not self.reference.straight:

@@ -62,8 +62,11 @@ def sampling_rate_of(loop: ClosedLoop, final: LinearLoop) -> SamplingRate:
     own = bool(controller.own_states) and not anew
     stable = smallest_sampling_rate(final, own_states=own, law_at=law_at, anew=anew)
     if stable is None:
+        slowest = np.abs(final.poles.real).min()
         raise ComputationError(
-            "sampled faster the loop is unstable: there is no rate from which on it is stable"
+            "the slowest mode decays too slowly to tell a sampled loop from an unstable one"
+            if _TELLING / max(slowest, np.finfo(float).tiny) > _FEW / np.abs(final.poles).max()
+            else "sampled faster the loop is unstable: there is no rate from which on it is stable"
         )
     return _allowed(controller, stable)
 

@@ -7,7 +7,13 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 import flexctl
-from flexctl.loop.eigenvalues import extended_precision_eigenvalues, needs_extended_precision
+from flexctl.loop.eigenvalues import (
+    extended_precision_eigenvalues,
+    judge_poles,
+    needs_extended_precision,
+    spectral_abscissa,
+)
+from tests.loops import hand_made
 
 FAST = 7.5e8  # rad/s, as mixsyn leaves one
 SLOW = [-0.05, -0.3, -1.0 + 104j, -1.0 - 104j, -20.0]
@@ -95,3 +101,14 @@ def test_nearly_equal_eigenvectors_leave_the_plain_eigenvalues():
     values = extended_precision_eigenvalues(A)
 
     assert np.abs(values[np.abs(values) < 1e6].imag).max() < 1
+
+
+@pytest.mark.parametrize("stiffness", np.geomspace(3.0, 3000.0, 12))
+def test_a_sampled_loop_of_the_rate_alone_is_marginal(stiffness):
+    # rotor and load behind a spring: nothing holds where they are
+    K = stiffness * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    one = hand_made(np.diag([0.05, 0.3]), 1e-3 * K, K, [[0, 0]], [[-0.5, 0]], sample_time=1e-3)
+
+    assert np.sort(np.abs(one.poles))[0] == 0
+    assert judge_poles(one.poles) == "marginal"
+    assert spectral_abscissa(one.poles) == 0

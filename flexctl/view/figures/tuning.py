@@ -140,7 +140,7 @@ def _plane(axes: Axes, tuning: Tuning) -> None:
     """Draw eigenvalues at the final pose, upper half of the plane, from old to new numbers."""
     path = tuning.eigenvalues
     ends = path[[0, -1]]
-    if not np.isfinite(ends).all():
+    if not ends.size or not np.isfinite(ends).all():
         say_instead(axes, "The loop has no eigenvalues here.", BAD)
         return
     size, moved = np.abs(ends).max(axis=0), np.abs(ends[1] - ends[0])

@@ -13,6 +13,7 @@ from flexctl.search.tuning.local_search import Found
 from flexctl.search.tuning.record import Constraint, Relief, Tuning, Unseen
 from flexctl.search.tuning.requirements import read_objective, read_requirement
 from flexctl.verdict import NoiseLevels
+from flexctl.view.figures.tuning import plot_tuning
 from flexctl.view.tuned_file import history
 from flexctl.view.words.metrics import metric_value
 from flexctl.view.words.tuning import limit_text
@@ -449,3 +450,12 @@ def test_a_number_at_its_bound_says_whether_there_is_more(tuned, widest, words):
 )
 def test_what_has_no_value_is_no_limit_of_margins_alone(key, value, words):
     assert metric_value(key, value) == words
+
+
+def test_a_figure_without_eigenvalues_says_so(tuned):
+    # neither start nor end has an equilibrium
+    figure = plot_tuning(replace(tuned, eigenvalues=np.zeros((1, 0), dtype=complex)))
+
+    assert "The loop has no eigenvalues here." in {
+        text.get_text() for axes in figure.axes for text in axes.texts
+    }
