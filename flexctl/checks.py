@@ -1,5 +1,6 @@
 """Checks of numbers and matrices: each returns what it checked, or says what was expected."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,19 @@ def kind(name: str, value: object, *kinds: type, hint: str = "") -> None:
         raise InputError(f"{name}: expected {expected}, got {type(value).__name__}")
 
 
+def texts(name: str, values: Iterable[object]) -> None:
+    """Refuse several, such as the keys of a mapping, of which one is no text."""
+    for k, one in enumerate(values):
+        kind(f"{name}[{k + 1}]", one, str)
+
+
+def functions(**given: object) -> None:
+    """Refuse arguments, by name, that are neither a function nor None."""
+    for name, value in given.items():
+        if value is not None and not callable(value):
+            raise InputError(f"{name}: expected a function, got {shown(value)}")
+
+
 def finite(name: str, x: ArrayLike) -> Array:
     """Return `x` as an array of real numbers, any shape.
 
@@ -34,11 +48,11 @@ def finite(name: str, x: ArrayLike) -> Array:
     try:
         values = np.asarray(x)
     except ValueError as error:  # ragged lists
-        raise InputError(f"{name}: expected numbers, got {_shown(x)}") from error
+        raise InputError(f"{name}: expected numbers, got {shown(x)}") from error
     if values.dtype.kind not in "iuf":
-        raise InputError(f"{name}: expected real numbers, got {_shown(x)}")
+        raise InputError(f"{name}: expected real numbers, got {shown(x)}")
     if not np.isfinite(values).all():
-        raise InputError(f"{name}: expected finite numbers, got {_shown(x)}")
+        raise InputError(f"{name}: expected finite numbers, got {shown(x)}")
     return np.array(values, dtype=float)
 
 
@@ -46,7 +60,7 @@ def positive(name: str, x: float) -> float:
     """Return `x` as a finite float above zero, else raise InputError."""
     value = finite(name, x)
     if value.ndim or not value > 0:
-        raise InputError(f"{name}: expected one number above 0, got {_shown(x)}")
+        raise InputError(f"{name}: expected one number above 0, got {shown(x)}")
     return float(value)
 
 
@@ -54,7 +68,7 @@ def number(name: str, x: ArrayLike) -> float:
     """Return `x` as a finite float, else raise InputError."""
     value = finite(name, x)
     if value.ndim:
-        raise InputError(f"{name}: expected one number, got {_shown(x)}")
+        raise InputError(f"{name}: expected one number, got {shown(x)}")
     return float(value)
 
 
@@ -62,14 +76,16 @@ def not_negative(name: str, x: ArrayLike) -> float:
     """Return `x` as a finite float of at least zero, else raise InputError."""
     value = number(name, x)
     if value < 0:
-        raise InputError(f"{name}: expected one number of at least 0, got {_shown(x)}")
+        raise InputError(f"{name}: expected one number of at least 0, got {shown(x)}")
     return value
 
 
-def whole(name: str, x: object, least: int) -> int:
-    """Return `x` as a whole number of at least `least`, else raise InputError."""
-    if not isinstance(x, int | np.integer) or isinstance(x, bool) or int(x) < least:
-        raise InputError(f"{name}: expected a whole number of at least {least}, got {_shown(x)}")
+def whole(name: str, x: object, least: int, most: int | None = None) -> int:
+    """Return `x` as a whole number from `least` to `most`, if given, else raise InputError."""
+    known = isinstance(x, int | np.integer) and not isinstance(x, bool)
+    if not known or int(x) < least or (most is not None and int(x) > most):
+        span = f"of at least {least}" if most is None else f"in {least} .. {most:,}"
+        raise InputError(f"{name}: expected a whole number {span}, got {shown(x)}")
     return int(x)
 
 
@@ -145,6 +161,7 @@ def _wrong_eigenvalue(name: str, kind: str, A: Array) -> InputError:
     return InputError(f"{name}: expected {expected}, got one with eigenvalue {lowest:.3g}")
 
 
-def _shown(x: object) -> str:
+def shown(x: object) -> str:
+    """Return what was given on one line of at most 60 characters."""
     text = " ".join(repr(x).split())
     return text if len(text) <= 60 else text[:57] + "..."

@@ -1,8 +1,15 @@
 """What can go wrong, as types: every error that flexctl raises on purpose is one of these."""
 
+import copyreg
+from typing import Any
+
 
 class FlexctlError(Exception):
     """Base of all errors that flexctl raises on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle without a call of `__init__`, which may take more than the message."""
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)
 
 
 class InputError(FlexctlError, ValueError):

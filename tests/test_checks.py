@@ -1,8 +1,12 @@
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
-from flexctl import checks
-from flexctl.errors import ComputationError, DesignError, FlexctlError, InputError
+from flexctl import checks, errors
+from flexctl.errors import ComputationError, DesignError, FlexctlError, InputError, RunError
+from flexctl.robustness.stiffness.record import NoMarginError
 
 M = np.array([[2.0, 1.0], [1.0, 3.0]])
 
@@ -11,6 +15,29 @@ M = np.array([[2.0, 1.0], [1.0, 3.0]])
 def test_errors_are_ours_and_builtins(error):
     assert issubclass(error, FlexctlError)
     assert issubclass(error, RuntimeError if error is ComputationError else ValueError)
+
+
+def made(kind):
+    if kind is RunError:
+        return RunError("the run ends", time=0.5, why="it diverges", exhausted=True)
+    return kind("hub-pd", "unstable") if kind is NoMarginError else kind("expected 1, got 2")
+
+
+TYPES = [one for name, one in vars(errors).items() if name.endswith(("Error", "Warning"))]
+
+
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+@pytest.mark.parametrize("kind", [*TYPES, NoMarginError])
+def test_an_error_is_copied_and_pickled_with_all_its_fields(kind, again):
+    error = made(kind)
+    error.add_note("of a worker")
+    same = again(error)
+
+    assert type(same) is kind
+    assert str(same) == str(error)
+    assert vars(same) == vars(error)
 
 
 @pytest.mark.parametrize(
@@ -57,11 +84,27 @@ def test_sizes_and_shapes_are_checked():
         checks.shape("B", [1, 2], (2, 1))
 
 
-@pytest.mark.parametrize("value", [0, 1.0, True, "1", None, np.nan])
+@pytest.mark.parametrize("value", [0, 1.0, True, np.True_, "1", None, np.nan])
 def test_whole_numbers_are_checked(value):
-    assert checks.whole("x", np.int64(1), least=1) == 1
+    assert type(checks.whole("x", np.int64(1), least=1)) is int
     with pytest.raises(InputError, match="x: expected a whole number of at least 1, got "):
         checks.whole("x", value, least=1)
+    with pytest.raises(InputError, match=r"x: expected a whole number in 1 \.\. 2,000, got "):
+        checks.whole("x", value, least=1, most=2000)
+
+
+def test_a_whole_number_may_have_a_largest_value():
+    assert checks.whole("x", 2000, least=1, most=2000) == 2000
+    with pytest.raises(InputError, match=r"x: expected a whole number in 1 \.\. 2,000, got 2001"):
+        checks.whole("x", 2001, least=1, most=2000)
+
+
+def test_what_is_no_function_and_no_text_is_refused():
+    checks.functions(progress=None, interrupted=print)
+    with pytest.raises(InputError, match="interrupted: expected a function, got 3"):
+        checks.functions(progress=print, interrupted=3)
+    with pytest.raises(InputError, match=r"vary\[2\]: expected str, got int"):
+        checks.texts("vary", {"payload.mass": 1.0, 3: 1.0})
 
 
 def test_round_off_is_made_symmetric():
