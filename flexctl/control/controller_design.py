@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -302,7 +303,7 @@ def _names(design: Design, arm: Arm) -> bool:
     if design.model in known or path.suffix.lower() != ".toml":
         return design.model in known
     beside = design.path.parent / path if design.path else path
-    there = [file.resolve() for file in (path, beside) if file.is_file()]
+    there = [file.resolve() for file in (path, beside) if os.path.isfile(file)]
     return arm.path.resolve() in there if there and arm.path else path.stem in known
 
 

@@ -24,6 +24,7 @@ from flexctl.model.design import (
 )
 from flexctl.model.design_writing import design_text
 from flexctl.model.files import (
+    DRAFT,
     drafts,
     read_bytes,
     read_csv,
@@ -91,6 +92,7 @@ from flexctl.model.units import FACTOR, command_units, torque_units, unit_of
 __all__ = [
     "CHOSEN_GAINS",
     "DESIGN_TABLES",
+    "DRAFT",
     "FACTOR",
     "INSTRUMENTS",
     "METHODS",

@@ -6,6 +6,7 @@ matrix: ``A,0.9,0.1``; ``Ts,0.001``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,8 +141,8 @@ def _read(path: Path) -> Mapping[str, Any]:
     if reader is None:
         expected = f"a file ending in {', '.join(_READERS)}"
         raise InputError(f"{path}: expected {expected}, got {path.suffix or 'no ending'}")
-    if reader is not _read_csv and not path.is_file():
-        got = "a folder" if path.is_dir() else "nothing (no such file)"
+    if reader is not _read_csv and not os.path.isfile(path):
+        got = "a folder" if os.path.isdir(path) else "nothing (no such file)"
         raise InputError(f"{path}: expected a file, got {got}")
     arrays = reader(path)
     names = [name for name in arrays if name.isidentifier() and not name.startswith("__")]

@@ -14,6 +14,7 @@ from typing import Any
 from flexctl.errors import InputError
 
 _SEAL = b"flexctl:sha256:"  # before the digest at the end of a file; loaders stop before it
+DRAFT = ".flexctl-"  # begins the names of files that are being written
 drafts: set[Path] = set()  # being written; removed if the process ends without unwinding
 
 
@@ -40,7 +41,7 @@ def read_bytes(path: Path) -> bytes:
     InputError
         If there is no such file, or it is a folder or cannot be read.
     """
-    if path.is_dir():
+    if os.path.isdir(path):  # what cannot be looked at is refused below
         raise InputError(f"{path}: expected a file, got a folder")
     try:
         return path.read_bytes()
@@ -94,7 +95,8 @@ def replacing_file(path: Path) -> Iterator[Path]:
         When the file cannot be written, synced or renamed; nothing is left behind then.
     """
     target = Path(os.path.realpath(path))
-    draft = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")
+    short = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]  # fits where the name does
+    draft = target.with_name(f"{DRAFT}{os.getpid()}-{short}{target.suffix}")
     drafts.add(draft)
     try:
         yield draft
