@@ -33,7 +33,7 @@ import platformdirs
 from pydantic import BaseModel
 
 from flexctl.errors import FlexctlWarning, InputError
-from flexctl.model import read_sealed, write_sealed
+from flexctl.model import DRAFT, read_sealed, write_sealed
 
 try:
     import fcntl
@@ -46,7 +46,6 @@ _LEVELS = ((100_000, "-O2"), (250_000, "-O1"))
 _FLAGS = ("-fPIC", "-shared")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _BUILDING = "flexctl-building-"
-_DRAFT = f".{'[0-9a-f]' * 32}.*"  # of a file of the cache that a kill left unfinished
 _ABANDONED = 3600.0  # s after which files of a build are abandoned
 _PATIENCE = 300.0  # s to wait for another process that compiles the same library
 _PAUSE = 0.05  # s between two looks at its lock
@@ -226,7 +225,7 @@ def build_ahead(wanted: Sequence[tuple[str, Callable[[Path], Path]]]) -> None:
         return
     compiler = find_compiler() or ""
     jobs: dict[Path, Future[Path]] = {}
-    with ThreadPoolExecutor(os.cpu_count()) as pool, contextlib.ExitStack() as folders:
+    with ThreadPoolExecutor(_cores()) as pool, contextlib.ExitStack() as folders:
         try:
             for content, generate in wanted:
                 library = cache_folder() / _library_name(content, compiler, ())
@@ -242,6 +241,13 @@ def build_ahead(wanted: Sequence[tuple[str, Callable[[Path], Path]]]) -> None:
                 write_sealed(library, job.result().read_bytes())
         except (OSError, _CompilerError):
             pool.shutdown(cancel_futures=True)
+
+
+def _cores() -> int:
+    """Cores that this process may use: a container or a batch job may have fewer than there are."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _library_name(content: str, compiler: str, flags: tuple[str, ...]) -> str:
@@ -343,12 +349,18 @@ def _build(
 def _alone(library: Path, *, patience: float) -> Iterator[bool]:
     """Keep other processes from compiling a library at the same time; whether that holds.
 
-    After `patience` [s] without it, or on a file system without locks, it is compiled twice, which
-    does no harm. A process that ends lets its lock go, however it ends.
+    After `patience` [s] without it, on a file system without locks, or where the lock's file is
+    another user's, it is compiled twice, which does no harm. A process that ends lets its lock go,
+    however it ends.
     """
     path = library.with_name(f"{_BUILDING}{library.stem}.lock")
     held = True
-    with path.open("a") as file:
+    try:
+        file = path.open("a")
+    except PermissionError:
+        yield False
+        return
+    with file:
         try:
             held = _lock(file.fileno(), patience)
             yield held
@@ -377,7 +389,7 @@ def _lock(descriptor: int, patience: float) -> bool:
 
 def _sweep(folder: Path) -> None:
     """Remove files that killed builds left."""
-    for left in [*folder.glob(f"{_BUILDING}*"), *folder.glob(_DRAFT)]:
+    for left in [*folder.glob(f"{_BUILDING}*"), *folder.glob(f"{DRAFT}*")]:
         try:
             if time.time() - left.stat().st_mtime > _ABANDONED:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
@@ -403,7 +415,8 @@ def compiles(text: str, flags: tuple[str, ...], compiler: str | None) -> bool:
 def compile_source(source: Path, compiler: str, flags: tuple[str, ...] = ()) -> Path:
     """Compile one C file into a shared library beside it.
 
-    Raises OSError when the disk is full. Raises _CompilerError when the compiler fails otherwise.
+    Raises OSError when the disk is full. Raises _CompilerError when the compiler fails otherwise,
+    or says that all is well and writes nothing.
     """
     size = source.stat().st_size
     level = next((level for most, level in _LEVELS if size <= most), "-O0")
@@ -415,7 +428,12 @@ def compile_source(source: Path, compiler: str, flags: tuple[str, ...] = ()) -> 
         command = [compiler, level, *_FLAGS, *own, *flags, "-o", str(built), str(source), "-lm"]
         try:
             return subprocess.run(
-                command, capture_output=True, text=True, check=False, env=environment
+                command,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+                env=environment,
             )
         except OSError as error:  # of the compiler itself
             raise _CompilerError(f"the C compiler {compiler} cannot be run: {error}") from error
@@ -429,4 +447,6 @@ def compile_source(source: Path, compiler: str, flags: tuple[str, ...] = ()) -> 
                 raise OSError(code, os.strerror(code))
         first = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[0]
         raise _CompilerError(f"the C compiler {compiler} failed: {first}")
+    if not built.exists():
+        raise _CompilerError(f"the C compiler {compiler} wrote nothing")
     return built

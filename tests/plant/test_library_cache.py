@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from flexctl.errors import ComputationError, FlexctlWarning
-from flexctl.model.files import write_sealed
+from flexctl.model.files import replacing_file, write_sealed
 from flexctl.model.lookup import load_model
 from flexctl.model.record import BasisChoice
 from flexctl.plant import library_cache
@@ -148,7 +148,12 @@ def test_a_whole_library_is_found_by_the_next_process(monkeypatch):
 def test_what_a_killed_build_left_is_removed_an_hour_later(tmp_path, monkeypatch):
     """What others keep there is theirs: the folder may be a user's home."""
     monkeypatch.setenv("FLEXCTL_CACHE", str(tmp_path))
-    left = [tmp_path / "flexctl-building-x1", tmp_path / f".{'3f' * 16}.4711.so"]
+    left = [tmp_path / "flexctl-building-x1"]
+    with replacing_file(tmp_path / f"{'3f' * 16}.so") as draft:
+        draft.write_text("text")
+        left.append(draft.rename(tmp_path / f"{draft.name}x"))  # its process did not unwind
+        draft.write_text("text")
+    (tmp_path / f"{'3f' * 16}.so").unlink()
     kept = [tmp_path / "building-plans", tmp_path / ".profile", tmp_path / "flexctl-building-new"]
     for path in (*left, *kept):
         path.mkdir() if "building" in path.name else path.write_text("text")
@@ -242,8 +247,10 @@ def compiler_of(folder, script):
         (FULL_DISK % "", "nor a temporary folder (No space left on device): not compiled, slower"),
         ("echo broken >&2; exit 1", "/cc failed: broken: not compiled, slower"),
         ("kill -9 $$", "/cc failed: status -9: not compiled, slower"),
+        ("exit 0", "/cc wrote nothing: not compiled, slower"),
+        (r"printf 'caf\351' >&2; exit 1", "/cc failed: caf\ufffd: not compiled, slower"),
     ],
-    ids=["full cache", "full disk", "broken", "killed"],
+    ids=["full cache", "full disk", "broken", "killed", "writes nothing", "another alphabet"],
 )
 def test_a_compiler_that_fails_is_a_line_and_no_verdict(script, told, tmp_path, monkeypatch, plant):
     """A full disk met by the compiler made every design fail: "No design is stable"."""
@@ -358,3 +365,35 @@ def test_a_lock_that_a_stopped_process_holds_is_waited_for_no_longer_than_it_pay
         assert not asked  # left to the other process
         assert cached_library("the answer", generate) == tmp_path / name
         assert len(asked) == 1
+
+
+def test_the_lock_of_another_user_is_not_waited_for(tmp_path, monkeypatch, recwarn):
+    monkeypatch.setenv("FLEXCTL_CACHE", str(tmp_path))
+    generate, asked = count_builds()
+    name = library_cache._library_name("the answer", find_compiler(), ())
+    lock = tmp_path / f"flexctl-building-{Path(name).stem}.lock"
+    lock.touch()
+    own = Path.open
+
+    def refuse(path, *how, **more):
+        if path == lock:
+            raise PermissionError(13, "Permission denied")
+        return own(path, *how, **more)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    build_ahead([("the answer", generate)])
+    assert not asked  # as if it were held
+    assert cached_library("the answer", generate) == tmp_path / name
+    assert len(asked) == 1
+    assert lock.exists()
+    assert not recwarn.list
+
+
+def test_compilers_run_on_the_cores_of_this_process_alone(tmp_path, monkeypatch):
+    pools = []
+    own = library_cache.ThreadPoolExecutor
+    monkeypatch.setenv("FLEXCTL_CACHE", str(tmp_path))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _process: {3}, raising=False)
+    monkeypatch.setattr(library_cache, "ThreadPoolExecutor", lambda n: pools.append(n) or own(n))
+    build_ahead([("the answer", answer)])
+    assert pools == [1]
