@@ -40,13 +40,19 @@ def design_text(design: Design, folder: Path, comment: str = "") -> str:
     table = {key: value for key, value in design.table().items() if key not in _NOT_WRITTEN}
     for key, file in (("reference", design.reference_file), ("state_space", design.matrix_file)):
         if file is not None:
-            table[key]["file"] = Path(os.path.relpath(file, folder)).as_posix()
+            table[key]["file"] = _relative(file, folder)
     model = Path(design.model)
     if design.path and len(model.parts) > 1 and not model.is_absolute():
-        table["model"] = Path(os.path.relpath(design.path.parent / model, folder)).as_posix()
+        table["model"] = _relative(design.path.parent / model, folder)
     _single_gains(table.get("gains"))
     _bare_keys(table.get("tune"))
     return "".join(f"# {line}".rstrip() + "\n" for line in comment.splitlines()) + toml_text(table)
+
+
+def _relative(file: Path, folder: Path) -> str:
+    """Path of a file from a folder; ``..`` leads out of where a link to a folder points to."""
+    there = Path(os.path.realpath(file.parent), file.name)
+    return Path(os.path.relpath(there, os.path.realpath(folder))).as_posix()
 
 
 def _single_gains(gains: dict[str, Any] | None) -> None:

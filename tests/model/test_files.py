@@ -1,5 +1,7 @@
 import math
+import os
 import shutil
+import tomllib
 
 import pytest
 
@@ -8,6 +10,8 @@ from flexctl.model import lookup
 from flexctl.model.arm import Arm
 from flexctl.model.compatibility import check_design
 from flexctl.model.design import Design
+from flexctl.model.design_writing import design_text as design_text_of
+from flexctl.model.files import read_bytes, replacing_file
 from flexctl.model.lookup import folders, list_designs, list_models, load_design, load_model
 
 MODELS = [entry.name for entry in list_models()]
@@ -147,3 +151,42 @@ def test_the_working_folder_is_never_searched_by_name(tmp_path, monkeypatch, mod
     assert load_model("single-link-hub").path.parent != tmp_path
     with pytest.raises(InputError, match="got 'mine'"):
         load_model("mine")
+
+
+@pytest.mark.parametrize("suffix", [".toml", ".csv"])
+def test_a_name_that_no_file_can_have_is_refused_as_one_that_cannot_be_read(suffix, tmp_path):
+    with pytest.raises(InputError, match="expected a file to read, got: File name too long"):
+        read_bytes(tmp_path / f"{'a' * 300}{suffix}")
+
+
+def test_a_file_whose_name_is_as_long_as_can_be_is_written(tmp_path):
+    path = tmp_path / f"{'a' * 250}.toml"
+    with replacing_file(path) as draft:
+        draft.write_text("text")
+
+    assert path.read_text() == "text"
+
+
+@pytest.mark.parametrize(("read", "written"), [("link", "out"), ("out", "link")])
+def test_paths_of_a_design_lead_to_its_files_through_links_to_folders(
+    read, written, tmp_path, design_text
+):
+    """``..`` leads out of the folder that a link points to, not out of the link's own."""
+    for folder in ("far/deep", "out"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "far" / "deep")
+    begin, end = design_text.index("[reference]"), design_text.index("[gains]")
+    motion = '[reference]\nkind = "csv"\nfile = "motion.csv"\n'
+    text = (design_text[:begin] + motion + design_text[end:]).replace(
+        'model = "theodore-ghosal-rrp"', 'model = "../arm.toml"'
+    )
+    (tmp_path / read / "own.toml").write_text(text)
+    samples = "t,joint1,joint2,joint3\n0,0,0,0.3\n1,1,1,1\n"
+    (tmp_path / read / "motion.csv").write_text(samples)
+    (tmp_path / read / ".." / "arm.toml").touch()
+    design = load_design(tmp_path / read / "own.toml")
+    table = tomllib.loads(design_text_of(design, tmp_path / written))
+    there = tmp_path / written / table["reference"]["file"]
+
+    assert there.read_text() == samples
+    assert os.path.samefile(tmp_path / written / table["model"], tmp_path / read / "../arm.toml")
