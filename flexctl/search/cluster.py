@@ -25,7 +25,7 @@ import numpy as np
 import scipy
 
 from flexctl.errors import ComputationError, FlexctlError, FlexctlWarning, InputError
-from flexctl.plant import source_digest, why_not_compiled
+from flexctl.plant import find_compiler, source_digest, why_not_compiled
 from flexctl.search.ledger import Row
 from flexctl.search.study import Study, Values
 
@@ -69,7 +69,8 @@ def judge_chunk(sources: str, study: bytes, chunk: Chunk) -> tuple[Worker, list[
     Raises
     ------
     InputError
-        When the worker has another flexctl than its client, or does two tasks at once.
+        When the worker has another flexctl than its client, does two tasks at once, or its
+        FLEXCTL_CC names no compiler.
     ComputationError
         When an error arises that is no result.
     """
@@ -84,6 +85,10 @@ def judge_chunk(sources: str, study: bytes, chunk: Chunk) -> tuple[Worker, list[
             f"worker {host}: expected one thread (dask worker --nthreads 1 --nworkers {threads}), "
             f"got {threads}"
         )
+    try:
+        find_compiler()
+    except InputError as error:
+        raise InputError(f"worker {host}: {error}") from error
     try:
         judge = pickle.loads(study).judge
         rows = [judge(point, values) for point, values in chunk]

@@ -32,7 +32,14 @@ from flexctl.model import (
     unit_of,
     with_value,
 )
-from flexctl.plant import Plant, ShapeChange, known_numbers, record_digest, source_digest
+from flexctl.plant import (
+    Plant,
+    ShapeChange,
+    find_compiler,
+    known_numbers,
+    record_digest,
+    source_digest,
+)
 from flexctl.search.ledger import Row
 from flexctl.search.samples import BASES, Variation
 from flexctl.simulation import compile_verdict
@@ -129,8 +136,10 @@ class Study:
         """Judge a point: design `point` modulo their number, with these values.
 
         What fails, for numbers beyond all measure too, is a row with its reason; so is what is not
-        evaluated, as the arm or the design with these values is refused.
+        evaluated, as the arm or the design with these values is refused. InputError where
+        FLEXCTL_CC names no compiler: that is a fault of the machine, which no row keeps.
         """
+        find_compiler()
         try:
             with np.errstate(all="ignore"):  # what comes of it is judged
                 bench, loop = self._open(point % len(self.designs), values)

@@ -180,6 +180,13 @@ def test_a_worker_with_another_version_or_several_threads_refuses(monkeypatch):
         judge_chunk(source_digest(), b"", [])
 
 
+def test_a_worker_whose_compiler_is_not_there_refuses(monkeypatch):
+    monkeypatch.setattr("distributed.get_worker", lambda: _Process(1))
+    monkeypatch.setenv("FLEXCTL_CC", "gcc-99")
+    with pytest.raises(InputError, match=r"worker .*: FLEXCTL_CC: expected a C compiler or none"):
+        judge_chunk(source_digest(), b"", [])
+
+
 def test_an_error_that_is_no_result_reaches_the_client_as_text(monkeypatch):
     monkeypatch.setattr("distributed.get_worker", lambda: _Process(1))
     with pytest.raises(ComputationError, match=r"worker .*: internal error, EOFError: Ran out"):
