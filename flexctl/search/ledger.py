@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -62,9 +64,9 @@ class Ledger:
     def __init__(self, path: Path | None, content: str, label: Mapping[str, Any]) -> None:
         self.path, self.content = path, content
         name = str(path) if path else ":memory:"
-        if path and path.is_dir():
+        if path and os.path.isdir(path):
             raise InputError(f"{path}: expected a file, got a folder")
-        if path and not path.parent.is_dir():
+        if path and not os.path.isdir(path.parent):
             raise InputError(f"{path}: expected an existing folder, got {path.parent}")
         try:
             self._file = sqlite3.connect(name, timeout=30)
@@ -98,9 +100,15 @@ class Ledger:
         return int(count)
 
     def _read(self, query: str, *values: Any) -> list[Any]:
-        try:
+        with self._reading():
             return self._file.execute(query, values).fetchall()
-        except sqlite3.Error as error:
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Tell a fault of the file, or a row that is none of ours, in one line."""
+        try:
+            yield
+        except (sqlite3.Error, ValueError, TypeError) as error:
             raise FlexctlError(
                 f"{self.path}: cannot be read ({error}); what is there is kept"
             ) from error
@@ -122,7 +130,8 @@ class Ledger:
         """Return the row of a point, None where it is not done."""
         query = "select row from points where content = ? and point = ?"
         found = self._read(query, self.content, point)
-        return _row(point, *found[0]) if found else None
+        with self._reading():
+            return _row(point, *found[0]) if found else None
 
     def add(self, rows: Iterable[Row]) -> None:
         """Store rows, all or none of them; those that are there already stay."""
@@ -141,8 +150,9 @@ class Ledger:
     def rows(self) -> Iterator[Row]:
         """All rows in the order of the points."""
         query = "select point, row from points where content = ? order by point"
-        for point, text in self._file.execute(query, (self.content,)):
-            yield _row(point, text)
+        with self._reading():
+            for point, text in self._file.execute(query, (self.content,)):
+                yield _row(point, text)
 
     def close(self) -> None:
         """Close the file."""

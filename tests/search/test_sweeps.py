@@ -17,7 +17,7 @@ import scipy.stats
 
 from flexctl import evaluate, load_design, load_model
 from flexctl.control import design_controller
-from flexctl.errors import FlexctlWarning, InputError
+from flexctl.errors import FlexctlError, FlexctlWarning, InputError
 from flexctl.loop import close_loop
 from flexctl.model import BasisChoice, apply_settings, with_value
 from flexctl.search.ledger import Ledger, Row
@@ -195,6 +195,36 @@ def test_rows_are_kept_once_and_in_order(tmp_path):
         book.add([Row(point=0, metrics=None)])
         assert len(book) == 3
         assert list(book.rows()) == sorted(rows, key=lambda row: row.point)
+
+
+@pytest.mark.parametrize("text", ["[1, 2", "[1, 2]", "3"])
+@pytest.mark.parametrize("read", [lambda book: list(book.rows()), lambda book: book.get(0)])
+def test_a_row_that_is_none_of_a_ledger_is_told_in_one_line(tmp_path, text, read):
+    label = {"model": "m", "designs": ["d"], "keys": ["k"]}
+    with Ledger(tmp_path / "l.db", "content", label) as book:
+        book.add([Row(point=0, metrics=None)])
+        book._file.execute("update points set row = ?", [text])
+        with pytest.raises(FlexctlError, match=r"l.db: cannot be read \(.*what is there is kept"):
+            read(book)
+
+
+@pytest.mark.parametrize("metrics", ["full", "linear"])
+def test_a_compiler_that_is_not_there_is_refused_once_and_no_row_keeps_it(
+    metrics, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("FLEXCTL_CC", "gcc-99")
+    how = {"metrics": metrics, "jobs": 1, "ledger": tmp_path / "l.db", "truth_basis": TRUTH}
+    with pytest.raises(InputError, match="FLEXCTL_CC: expected a C compiler or none, got 'gcc-99'"):
+        sweep(ARM, DESIGN, {"gains.Gp": [10.0, 20.0]}, **how)
+    assert judged(tmp_path / "l.db") == 0
+
+
+def test_a_ledger_that_is_lost_while_its_rows_are_read_is_told_in_one_line(tmp_path):
+    with Ledger(tmp_path / "l.db", "content", {"model": "m", "designs": [], "keys": []}) as book:
+        book.add([Row(point=0, metrics=None)])
+        book._file.execute("drop table points")
+        with pytest.raises(FlexctlError, match="cannot be read"):
+            list(book.rows())
 
 
 _SWEEP = """
