@@ -6,6 +6,7 @@ import pytest
 
 import flexctl
 from flexctl.errors import InputError
+from flexctl.simulation import simulate_many
 
 ARM = "single-link-hub"
 PD = [[20.0, 6.0]]
@@ -86,6 +87,35 @@ def test_a_controller_is_no_loop(call, controller):
         (lambda loop: flexctl.simulate(loop, times="a"), "times: expected real numbers, got 'a'"),
         (lambda loop: flexctl.simulate(loop, tolerance=3), "tolerance: expected Tolerance"),
         (lambda loop: flexctl.simulate(loop, start=3), "start: expected tuple or list, got int"),
+        (
+            lambda loop: flexctl.simulate(loop, start=("abc", np.zeros(3))),
+            "start: q: expected real numbers, got 'abc'",
+        ),
+        (
+            lambda loop: flexctl.simulate(loop, start=(np.zeros(3), [1.0, [2.0]])),
+            "start: v: expected numbers, got [1.0, [2.0]]",
+        ),
+        (lambda loop: flexctl.simulate(loop, step="0.001"), "step: expected real numbers, got '0"),
+        (simulate_many, "loops: expected list or tuple, got ClosedLoop"),
+        (lambda loop: simulate_many(one for one in [loop]), "loops: expected list or tuple, got"),
+        (lambda loop: loop.truth.pose(3), "pose: expected Mapping, got int"),
+        (lambda loop: loop.truth.pose({3: 1.0}), "pose[1]: expected str, got int"),
+        (
+            lambda loop: loop.truth.pose({"joint1": [1.0]}),
+            "pose.joint1: expected one number, got [1.0]",
+        ),
+        (
+            lambda loop: flexctl.frequency_response(flexctl.linearise(loop), pose={"joint1": 0.5}),
+            "pose: expected none with a linear loop, got {'joint1': 0.5}",
+        ),
+        (
+            lambda loop: flexctl.frequency_response(flexctl.linearise(loop), n_path=3),
+            "n_path: expected none with a linear loop, got 3",
+        ),
+        (
+            lambda loop: flexctl.frequency_response(loop, -np.arange(100.0)),
+            "w: expected positive ascending frequencies [rad/s], got array([ -0., -1., -2.",
+        ),
         (lambda _: flexctl.compare(ARM, 3), "designs: expected list or tuple"),
         (lambda _: flexctl.compare(ARM, [3]), "design: expected a Design, a name or a path"),
         (lambda loop: flexctl.compare(ARM, [loop]), "design: expected a Design, a name or a path"),

@@ -549,17 +549,19 @@ class Plant(Summary):
         Raises
         ------
         InputError
-            When a name is no coordinate, a sliding link's free length is impossible, or the tip of
-            a line is steeper than the theory of the beam allows.
+            When a name is no coordinate, or a value no number, a sliding link's free length is
+            impossible, or the tip of a line is steeper than the theory of the beam allows.
         """
-        named = dict(named or {})
+        named = {} if named is None else named
+        checks.kind("pose", named, Mapping)
+        checks.texts("pose", named)
         for name, value in named.items():
             if name not in self.coordinates:
                 raise InputError(
                     f"pose.{name}: expected a coordinate of {self.arm.name} "
                     f"({nearest(name, self.coordinates)}), got {name!r}"
                 )
-            checks.finite(f"pose.{name}", value)
+            checks.number(f"pose.{name}", value)
         joints = zip(self.joints, default_joints(self.arm), strict=True)
         q = self.straight(np.array([named.get(name, value) for name, value in joints]))
         for name, value in named.items():

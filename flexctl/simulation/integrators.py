@@ -171,6 +171,7 @@ def check_integration(
     names = (AUTO, *INTEGRATORS)
     if name not in names:
         raise InputError(f"{prefix}integrator: expected one of {', '.join(names)}, got {name!r}")
+    step = None if step is None else checks.positive(f"{prefix}step", step)
     fixed = name != AUTO and INTEGRATORS[name].fixed
     if step is not None and not fixed:
         takers = " or ".join(key for key, method in INTEGRATORS.items() if method.fixed)
@@ -184,4 +185,4 @@ def check_integration(
         raise InputError(
             f"{prefix}tolerance: expected none, as {name} has a fixed step and no error control"
         )
-    return name, None if step is None else checks.positive(f"{prefix}step", step)
+    return name, step

@@ -77,6 +77,7 @@ def simulate_many(
     >>> [run.q.shape for run in runs]
     [(3, 1001), (3, 1001), (3, 1001)]
     """
+    checks.kind("loops", loops, list, tuple)
     _require_alike(loops)
     checks.kind("tolerance", tolerance, Tolerance, type(None))
     tolerance = tolerance or Tolerance()

@@ -224,7 +224,7 @@ def _begin_at(loop: ClosedLoop, start: tuple[Array, ...], rest: Start) -> Start:
         raise InputError(f"start: expected (q, v) or (q, v, z), got {len(start)} arrays")
     sizes = {"q": n, "v": n, "z": n_z}
     states = [
-        checks.shape(f"start: {name}", np.asarray(values, float), (size,))
+        checks.shape(f"start: {name}", values, (size,))
         for (name, size), values in zip(sizes.items(), start, strict=False)
     ]
     if len(states) == 2:

@@ -163,15 +163,15 @@ def frequency_response(
         Frequencies (K,) [rad/s], positive and ascending, instead of those that are chosen.
     pose
         Where a closed loop is linearised, as in `linearise`: by default where it rests at the end
-        of its reference.
+        of its reference. None of a linear model.
     n_path
-        Number of poses of the motion at which neglected modes are judged too.
+        Number of poses of the motion at which neglected modes of a closed loop are judged too.
 
     Raises
     ------
     InputError
-        When it is neither, has no feedback, its readings are not all new at every sample, or a
-        frequency is not allowed.
+        When it is neither, has no feedback, its readings are not all new at every sample, a
+        frequency is not allowed, or a linear model is given with a pose or poses of the motion.
     NoEquilibriumError
         When a closed loop has no equilibrium at its reference's end.
     ComputationError
@@ -187,8 +187,12 @@ def frequency_response(
     array([0.438])
     """
     require_loop(loop, LinearLoop)
-    checks.whole("n_path", n_path, 0)
+    n_path = checks.whole("n_path", n_path, 0)
     if isinstance(loop, LinearLoop):
+        for name, given in {"pose": pose, "n_path": n_path or None}.items():
+            if given is not None:
+                got = checks.shown(given)
+                raise InputError(f"{name}: expected none with a linear loop, got {got}")
         return responses_of(loop, w)
     controller = loop.controller
     if controller.design.open_loop:
@@ -323,7 +327,8 @@ def _given(w: ArrayLike, cut: BrokenLoop) -> Array:
     ascending = values.ndim == 1 and len(values) and values[0] > 0 and (np.diff(values) > 0).all()
     if not ascending or values[-1] > cut.fastest * (1 + _SAME):
         below = f" up to {cut.fastest:.6g}, the Nyquist frequency" if cut.sample_time else ""
-        raise InputError(f"w: expected positive ascending frequencies [rad/s]{below}, got {w!r}")
+        got = checks.shown(w)
+        raise InputError(f"w: expected positive ascending frequencies [rad/s]{below}, got {got}")
     return values
 
 
