@@ -29,6 +29,11 @@ def wrap(system=PD, plant=ARM, reference="hub-pd", **options):
     return flexctl.wrap_controller(system, plant, reference, **{"measures": MEASURES, **options})
 
 
+def sweep(vary=None, **options):
+    numbers = {"payload.mass": "normal(0.2, 0.02)"} if vary is None else vary
+    return flexctl.sweep(ARM, "hub-pd", numbers, **{"samples": 2, **options})
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -141,6 +146,37 @@ def test_a_controller_is_no_loop(call, controller):
         (
             lambda loop: flexctl.linearise(loop.truth, np.zeros(7)),
             "pose: expected coordinates by name, 1 joint variables or 3 coordinates, got",
+        ),
+        (lambda _: sweep(3), "vary: expected Mapping, got int"),
+        (lambda _: sweep({3: [1.0]}), "vary[1]: expected str, got int"),
+        (lambda _: sweep(truth_vary=["payload.mass"]), "truth_vary: expected Mapping, got list"),
+        (lambda _: sweep(limits=3), "limits: expected list or tuple, got int"),
+        (lambda _: sweep(limits=[3]), "limits[1]: expected str, got int"),
+        (lambda _: sweep(metrics=3), "metrics: expected str or list or tuple, got int"),
+        (lambda _: sweep(metrics=["linear", 3]), "metrics[2]: expected str, got int"),
+        (lambda _: sweep(jobs="2"), "jobs: expected a whole number of at least 1, got '2'"),
+        (lambda _: sweep(jobs=True), "jobs: expected a whole number of at least 1, got True"),
+        (lambda _: sweep(ledger=3), "ledger: expected str or Path or NoneType, got int"),
+        (lambda _: sweep(scheduler=3), "scheduler: expected str or NoneType, got int"),
+        (lambda _: sweep(progress=3), "progress: expected a function, got 3"),
+        (lambda _: sweep(interrupted=3), "interrupted: expected a function, got 3"),
+        (lambda _: sweep(samples=2.5), "samples: expected a whole number of at least 1, got 2.5"),
+        (lambda _: sweep(latin=True), "latin: expected a whole number of at least 1, got True"),
+        (lambda _: flexctl.scatter(ARM, 3, {}), "designs: expected list or tuple (of designs)"),
+        (
+            lambda _: flexctl.scatter(ARM, "hub-pd", ["payload.mass"]),
+            "numbers: expected str or Path or Mapping, got list",
+        ),
+        (lambda _: flexctl.scatter(ARM, "hub-pd", {3: 1.0}), "numbers[1]: expected str, got int"),
+        (lambda _: flexctl.tune(ARM, "hub-pd", progress=3), "progress: expected a function"),
+        (lambda _: flexctl.tune(ARM, "hub-pd", interrupted=3), "interrupted: expected a function"),
+        (
+            lambda _: flexctl.trade_off(ARM, "hub-pd", against="margins.disk", progress=3),
+            "progress: expected a function, got 3",
+        ),
+        (
+            lambda _: flexctl.trade_off(ARM, "hub-pd", against="margins.disk", interrupted=3),
+            "interrupted: expected a function, got 3",
         ),
         (lambda _: flexctl.time_scale_margin(3, "hub-pd"), "model: expected an Arm, a name"),
         (lambda loop: flexctl.eigenvalue_loci(loop.controller), "model: expected an Arm, a name"),

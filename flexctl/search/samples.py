@@ -282,10 +282,13 @@ def make_points(
     Raises
     ------
     InputError
-        When one cannot be read, or samples are asked for without a distribution, or the other way
-        around.
+        When one cannot be read, a number of samples is no whole one, or samples are asked for
+        without a distribution, or the other way around.
     """
     seed = checks.whole("seed", seed, least=0)
+    for name, given in {"samples": samples, "latin": latin}.items():
+        if given is not None:
+            checks.whole(name, given, least=1)
     variations = tuple(
         replace(spec, key=key) if isinstance(spec, Variation) else read_variation(key, spec)
         for key, spec in vary.items()
@@ -309,8 +312,6 @@ def make_points(
         raise InputError(f"{drawn[0].key}: expected {hint}, got neither")
     if not drawn and count is not None:
         raise InputError("samples: expected a number with a distribution, got none")
-    if count is not None and count < 1:
-        raise InputError(f"samples: expected 1 or more, got {count}")
     if not drawn:
         return Points(variations=variations, samples=np.zeros((1, 0)))
     rng = np.random.default_rng(seed)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 from flexctl.loop import ShapesChoice
@@ -154,9 +155,12 @@ def scatter(
     """
     arm = load_model(arm)
     designs = [designs] if isinstance(designs, str | Path | Design) else designs
+    checks.kind("designs", designs, list, tuple, hint="of designs")
+    checks.kind("numbers", numbers, str, Path, Mapping)
     sets = [load_design(one) for one in designs]
     sets = with_baseline(arm, sets, design_basis) if baseline else sets
     specs = read_table(numbers) if isinstance(numbers, str | Path) else dict(numbers)
+    checks.texts("numbers", specs)
     for key in specs:
         if key in BASES or is_of_design(key):
             of = " of the design" if is_of_design(key) else ""

@@ -185,7 +185,7 @@ def sweep(
     latin: int | None = None,
     seed: int = 0,
     metrics: str | Sequence[str] = "full",
-    limits: Sequence[str] = (),
+    limits: str | Sequence[str] = (),
     jobs: int | None = None,
     scheduler: str | None = None,
     ledger: str | Path | None = None,
@@ -215,8 +215,8 @@ def sweep(
     metrics
         "full", "linear" (the poles of the loop at rest at its final pose) or names of metrics.
     limits
-        Limits of metrics, such as ``"margins.gain_db>=6"``: `Sweep.within` says which points keep
-        all of them.
+        A limit of a metric, such as ``"margins.gain_db>=6"``, or several: `Sweep.within` says which
+        points keep all of them.
     jobs
         Processes; by default one on each core.
     scheduler
@@ -239,8 +239,9 @@ def sweep(
     Raises
     ------
     InputError
-        When something is given that cannot be: a key of no number, a distribution without its
-        numbers, a ledger of another sweep, a scheduler that does not answer.
+        When something is given that cannot be: an argument of another type, a key of no number, a
+        distribution without its numbers, a ledger of another sweep, a scheduler that does not
+        answer.
 
     Examples
     --------
@@ -251,6 +252,18 @@ def sweep(
     >>> found.metrics["stability.stable"]
     array([1., 1.])
     """
+    truth_vary = {} if truth_vary is None else truth_vary
+    limits = [limits] if isinstance(limits, str) else limits
+    for name, numbers in {"vary": vary, "truth_vary": truth_vary}.items():
+        checks.kind(name, numbers, Mapping)
+        checks.texts(name, numbers)
+    checks.kind("limits", limits, list, tuple)
+    checks.texts("limits", limits)
+    checks.kind("ledger", ledger, str, Path, type(None))
+    checks.kind("scheduler", scheduler, str, type(None))
+    checks.functions(progress=progress, interrupted=interrupted)
+    if jobs is not None:
+        jobs = checks.whole("jobs", jobs, least=1)
     arm = load_model(arm)
     if isinstance(designs, str | Path | Design):
         designs = [designs]
@@ -263,12 +276,12 @@ def sweep(
             raise InputError(f"designs: expected every name once, got {one.name} twice")
         require_motion(one)
         check_design(arm, one)
-    for key in truth_vary or {}:
+    for key in truth_vary:
         if key in vary:
             raise InputError(f"{key}: expected it in vary or in truth_vary, got it in both")
         if is_of_design(key):
             raise InputError(f"truth_vary: expected numbers of the arm, got {key} of the design")
-    numbers = {**vary, **{f"truth.{key}": spec for key, spec in (truth_vary or {}).items()}}
+    numbers = {**vary, **{f"truth.{key}": spec for key, spec in truth_vary.items()}}
     points = make_points(numbers, samples=samples, latin=latin, seed=seed)
     n = len(points) * len(sets)
     if n > MANY and not many:
@@ -298,8 +311,6 @@ def sweep(
     cluster = Cluster(scheduler) if scheduler is not None else None
     label = {"model": arm.name, "designs": [one.name for one in sets], "keys": list(points.keys)}
     jobs = _cores() if jobs is None else jobs
-    if jobs < 1:
-        raise InputError(f"jobs: expected 1 or more, got {jobs}")
     with Ledger(Path(ledger) if ledger else None, content, label) as book:
         known = book.points()
         begin = time.monotonic()
@@ -336,7 +347,9 @@ def _wanted(metrics: str | Sequence[str], limits: Sequence[Limit]) -> tuple[str,
 
     One of several may be "linear".
     """
+    checks.kind("metrics", metrics, str, list, tuple)
     texts = metrics.split(",") if isinstance(metrics, str) else metrics
+    checks.texts("metrics", texts)
     names = tuple(text.strip() for text in texts)
     if {*names} == {"full"}:
         return tuple(UNITS)

@@ -337,7 +337,7 @@ def test_limits_and_objectives_of_the_nominal_arm_are_told_and_judged_on_it():
         ({"against": "margins.disk=0.4:inf"}, "against: margins.disk: expected LOW:HIGH"),
         ({"against": "margins.disc=0.2:0.4"}, "against: expected the name of a metric"),
         ({"against": f"{FAST}=-3:-2"}, "against: expected another metric than minimise"),
-        ({"against": DELAY, "points": 1}, r"points: expected 2 \.\. 200, got 1"),
+        ({"against": DELAY, "points": 1}, r"points: expected a whole number in 2 \.\. 200, got 1"),
         ({"against": DELAY, "points": 2.5}, "points: expected a whole number"),
     ],
 )

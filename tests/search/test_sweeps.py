@@ -453,6 +453,26 @@ def test_factors_multiply_what_each_arm_has():
         sweep(ARM, DESIGN, vary, truth_vary={"payload.mass": "*1,*2"})
 
 
+def test_numbers_of_numpy_and_one_limit_by_itself_are_taken():
+    one = np.int64(1)
+    found = sweep(
+        ARM,
+        DESIGN,
+        {"payload.mass": "uniform(0.1, 0.3)"},
+        samples=2 * one,
+        seed=one,
+        jobs=one,
+        metrics="linear",
+        limits="stability.spectral_abscissa<=0",
+        truth_basis=TRUTH,
+    )
+
+    assert type(found.jobs) is int
+    assert found.within.tolist() == [True, True]
+    plain = make_points({"payload.mass": "uniform(0.1, 0.3)"}, samples=2, seed=1)
+    np.testing.assert_array_equal(found.values, plain.values)
+
+
 def test_numbers_beyond_all_measure_are_rows():
     found = sweep(ARM, DESIGN, {"gains.Gp": [10.0, 1e308]}, metrics="linear", jobs=1)
     assert list(found.failed) == [1]
@@ -485,7 +505,7 @@ def test_shares_have_intervals_only_of_independent_samples():
     assert not found.independent
     assert "confidence" not in sweep_words(found)
     assert "confidence" in sweep_words(sweep(ARM, DESIGN, drawn, samples=3, **how))
-    with pytest.raises(InputError, match="jobs: expected 1 or more"):
+    with pytest.raises(InputError, match="jobs: expected a whole number of at least 1, got 0"):
         sweep(ARM, DESIGN, drawn, samples=3, **how | {"jobs": 0})
 
 

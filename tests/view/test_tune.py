@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import flexctl as library
@@ -286,6 +287,17 @@ def test_a_limit_of_the_torque_needs_an_arm_with_limits(flexctl):
 def test_wrong_arguments_are_refused(arguments, expected):
     with pytest.raises(InputError, match=expected):
         library.tune(ARM, DESIGN, **arguments)
+
+
+def test_numbers_of_numpy_are_taken(tmp_path):
+    one, file = np.int64(1), tmp_path / "kept.db"
+    effort = {"starts": one, "evaluations": 2 * one, "seed": one, "jobs": one, "unseen": 0 * one}
+    found = library.tune(
+        ARM, "hub-pd", {"gains.Gv": (1.0, 10.0)}, minimise="stability.spectral_abscissa",
+        subject_to=[], ledger=file, **effort,
+    )  # fmt: skip
+
+    assert found.evaluations > 0
 
 
 def test_a_front_says_that_its_searches_ended_early():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -90,10 +91,10 @@ def asked_of(
     checks.kind("minimise", minimise, str, list, tuple, type(None))
     checks.kind("subject_to", subject_to, list, tuple, type(None))
     for name, texts in {"minimise": minimise, "subject_to": subject_to, "over": over}.items():
-        _check_texts(name, () if texts is None else texts)
+        checks.texts(name, () if texts is None else texts)
     if not isinstance(free, FreeNumbers):
         checks.kind("free", free, Mapping, list, tuple)
-        _check_texts("free", free)
+        checks.texts("free", free)
     quantile = own.quantile if quantile is None else quantile
     asked = Asked(
         free=free or own.free or (),
@@ -113,12 +114,6 @@ def asked_of(
     return asked
 
 
-def _check_texts(name: str, texts: Iterable[object]) -> None:
-    """Refuse keys, metrics or limits, one or several, of which one is no text."""
-    for k, one in enumerate(texts):
-        checks.kind(f"{name}[{k + 1}]", one, str)
-
-
 def _check_quantile(quantile: float, over: Mapping[str, object]) -> None:
     number = isinstance(quantile, int | float) and not isinstance(quantile, bool)
     if not number or not _LEAST_SHARE <= quantile <= 1:
@@ -127,13 +122,11 @@ def _check_quantile(quantile: float, over: Mapping[str, object]) -> None:
         raise InputError("quantile: expected numbers of the arm that vary (over), got none")
 
 
-def check_effort(**numbers: int | None) -> None:
-    """Refuse numbers of starts, evaluations, ... that are no whole numbers, or too small."""
-    for name, number in numbers.items():
-        if number is None:
-            continue
-        least = 0 if name in ("unseen", "seed") else 1
-        whole = isinstance(number, int) and not isinstance(number, bool)
-        if not whole or not least <= number <= _MOST:
-            expected = f"a whole number in {least} .. {_MOST:,}"
-            raise InputError(f"{name}: expected {expected}, got {number!r}")
+def check_effort(**numbers: int | None) -> dict[str, Any]:
+    """Return numbers of starts, evaluations, ..., of NumPy too, as whole ones; refuse others."""
+    return {
+        name: number
+        if number is None
+        else checks.whole(name, number, least=0 if name in ("unseen", "seed") else 1, most=_MOST)
+        for name, number in numbers.items()
+    }

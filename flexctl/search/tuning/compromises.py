@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 from flexctl.model import Arm, Design, load_design, load_model
 from flexctl.records import Summary
 from flexctl.search.tuning.after_tuning import tuned_design
-from flexctl.search.tuning.asked import Asked, asked_of, check_effort
+from flexctl.search.tuning.asked import Asked, asked_of
 from flexctl.search.tuning.free_numbers import Bounds, FreeNumbers
 from flexctl.search.tuning.local_search import Step
 from flexctl.search.tuning.problem import Problem
@@ -176,7 +177,8 @@ def trade_off(
     True
     """
     begin = time.monotonic()
-    _check_points(points)
+    points = checks.whole("points", points, least=2, most=_MOST_POINTS)
+    checks.functions(progress=progress, interrupted=how.get("interrupted"))
     arm, design = load_model(arm), load_design(design)
     asked = asked_of(design, free, minimise, subject_to, over, untied=untied, quantile=quantile)
     second, ends = _read_against(against)
@@ -186,12 +188,6 @@ def trade_off(
         work = _Front(arm, design, problems, _numbers(*problems), ends, common, progress)
         work.search(points)
         return work.result(begin)
-
-
-def _check_points(points: int) -> None:
-    check_effort(points=points)
-    if not 2 <= points <= _MOST_POINTS:
-        raise InputError(f"points: expected 2 .. {_MOST_POINTS}, got {points}")
 
 
 def _read_against(against: str) -> tuple[Objective, tuple[float, float] | None]:

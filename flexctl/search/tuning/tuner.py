@@ -110,8 +110,10 @@ def tune(
     (6.0, 8.6)
     """
     begin = time.monotonic()
-    check_effort(starts=starts, evaluations=evaluations, unseen=unseen, seed=seed, jobs=jobs)
+    effort = check_effort(starts=starts, evaluations=evaluations, seed=seed, jobs=jobs)
+    unseen = check_effort(unseen=unseen)["unseen"]
     checks.kind("ledger", ledger, str, Path, type(None))
+    checks.functions(progress=progress, interrupted=interrupted)
     arm, design = load_model(arm), load_design(design)
     asked = asked_of(design, free, minimise, subject_to, over, untied=untied, quantile=quantile)
     with asked.named_in(design):
@@ -129,7 +131,6 @@ def tune(
             design_basis=design_basis,
         )
         with Memory(Path(ledger) if ledger else None, problem) as memory:
-            effort = {"starts": starts, "evaluations": evaluations, "seed": seed, "jobs": jobs}
             work = Rounds(problem, asked, memory, **effort)
             work.progress, work.heeded = progress, interrupted
             return work.run(unseen, begin)
