@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -39,7 +40,20 @@ _HOW_SHOWN = {
     "jobs",
     "scheduler",
 }  # options that change no number, and without which the same command is not refused
+_MODELS = "flexctl.models"  # that a command has loaded, in its context
 Provenance = Callable[[], dict[str, Any]]
+
+
+def read_model(name_or_path: str) -> Arm:
+    """Load a model once in a command: told is the arm that was judged, whatever its file says now.
+
+    Raises InputError as `load_model`.
+    """
+    context = click.get_current_context(silent=True)
+    kept: dict[str, Arm] = context.meta.setdefault(_MODELS, {}) if context else {}
+    if name_or_path not in kept:
+        kept[name_or_path] = load_model(name_or_path)
+    return kept[name_or_path]
 
 
 def provenance(
@@ -61,17 +75,25 @@ def provenance(
         return plain(
             {
                 "version": __version__,
-                "model": _table(load_model(model)) if model else {},
+                "model": _table(read_model(model)) if model else {},
                 "designs": {design.name: _table(design) for design in designs},
                 "files": _texts(designs),
                 "settings": settings(),
-                "gains": gains(),
+                "gains": _gains(gains),
                 "tolerances": tolerances or {},
                 "command": command(),
             }
         )
 
     return describe
+
+
+def _gains(gains: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the gains; none where they rest on a file that is gone: the answer is there."""
+    try:
+        return gains()
+    except FlexctlError:
+        return {}
 
 
 def _texts(designs: Sequence[Design]) -> dict[str, str | None]:
@@ -113,7 +135,7 @@ def _files_of_options() -> Iterator[Path]:
     given = context.params if context else {}
     if given.get("truth_model"):
         with contextlib.suppress(FlexctlError):  # it was there when it was needed
-            own = load_model(given["truth_model"]).path
+            own = read_model(given["truth_model"]).path
             yield from [own] if own else []
     if given.get("stiffness"):
         yield given["stiffness"]
@@ -141,16 +163,20 @@ def integration(
 
 
 def command() -> str:
-    """Return the command line, files without the folders of this machine; empty without one."""
+    r"""Return the command line, files without the folders of this machine; empty without one.
+
+    Bytes of a file's name that are no text are written as ``\udcff``.
+    """
     context = click.get_current_context(silent=True)
     words = context.find_root().obj if context else ()
-    return shlex.join(["flexctl", *map(_without_folder, words)]) if context else ""
+    line = shlex.join(["flexctl", *map(_without_folder, words)]) if context else ""
+    return line.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _without_folder(word: str) -> str:
     option, equals, value = word.rpartition("=") if word.startswith("--") else ("", "", word)
     path = Path(value)
-    placed = path.parent != Path() and path.parent.is_dir()
+    placed = path.parent != Path() and os.path.isdir(path.parent)
     return f"{option}{equals}{path.name}" if placed else word
 
 

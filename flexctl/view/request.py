@@ -17,13 +17,13 @@ from flexctl.model import (
     apply_settings,
     build,
     load_design,
-    load_model,
     odd_delays,
     odd_motion,
     odd_numbers,
     with_options,
 )
 from flexctl.view.options import ArmOptions, LoopOptions
+from flexctl.view.provenance import read_model
 
 if TYPE_CHECKING:
     from flexctl.search import Variation
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def load_arm(model: str, options: ArmOptions) -> Arm:
     """Load a model, changed as the options say in design and truth alike; warn of odd numbers."""
-    arm = apply_settings(load_model(model), options.settings, option="--set")
+    arm = apply_settings(read_model(model), options.settings, option="--set")
     arm = with_options(arm, foreshortening=options.foreshortening, damping=options.damping)
     _warn(*odd_numbers(arm))
     return arm
@@ -56,7 +56,7 @@ def truth_model(arm: Arm, options: LoopOptions) -> Arm | None:
     """
     if not options.truth_model:
         return None
-    own = load_model(options.truth_model)
+    own = read_model(options.truth_model)
     if len(own.links) != len(arm.links):
         raise InputError(
             f"--truth-model {options.truth_model}: expected {len(arm.links)} links as {arm.name} "

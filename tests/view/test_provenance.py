@@ -2,11 +2,13 @@
 
 import json
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from flexctl.view.cli import run
+from flexctl.view.commands import frequency, inspection
 from flexctl.view.provenance import provenance
 
 xarray = pytest.importorskip("xarray")
@@ -168,6 +170,43 @@ def test_netcdf_carries_it_as_an_attribute(first, tmp_path, flexctl):
     assert {key: made[key] for key in ("model", "designs", "gains", "files")} == {
         key: expected[key] for key in ("model", "designs", "gains", "files")
     }
+
+
+@pytest.mark.parametrize("then", [Path.unlink, lambda path: path.write_text(MODEL + "[truth]")])
+def test_the_arm_that_is_told_is_the_one_that_was_judged(then, tmp_path, flexctl, monkeypatch):
+    """Its file was moved, or edited, while that took its time."""
+    arm = tmp_path / "arm.toml"
+    arm.write_text(MODEL)
+    own = inspection.inspect_arm
+
+    def inspect(*given):
+        then(arm)
+        return own(*given)
+
+    monkeypatch.setattr(inspection, "inspect_arm", inspect)
+    said = flexctl("inspect", arm, "-m", "1", "--set", "payload.mass=0.1", "--json")
+    told = json.loads(said.out)["provenance"]["model"]
+
+    assert (said.status, said.err) == (0, "")
+    assert told["payload"] == {"mass": 0.2}  # before any setting
+    assert "truth" not in told
+
+
+def test_an_answer_is_told_although_matrices_of_its_design_are_gone(tmp_path, flexctl, monkeypatch):
+    np.savez(tmp_path / "pd.npz", D=[[20.0, 6.0]])
+    (tmp_path / "own.toml").write_text(OWN_LAW)
+    own = frequency.frequency_response
+
+    def respond(*given, **how):
+        (tmp_path / "pd.npz").unlink()
+        return own(*given, **how)
+
+    monkeypatch.setattr(frequency, "frequency_response", respond)
+    words = ["single-link-hub", tmp_path / "own.toml", "--truth-modes", "1"]
+    said = flexctl("bode", *words, "--json")
+
+    assert (said.status, said.err) == (0, "")
+    assert json.loads(said.out)["provenance"]["gains"] == {}
 
 
 def test_without_a_command_line_there_is_none():
