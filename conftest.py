@@ -9,6 +9,9 @@ import pytest
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.pop("COLUMNS", None)  # tables as wide as a pipe has them
+os.environ.pop("FORCE_COLOR", None)  # and without colours
+os.environ.pop("NO_COLOR", None)
+os.environ.pop("TTY_COMPATIBLE", None)
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is imported
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 

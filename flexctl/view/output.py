@@ -73,7 +73,10 @@ def deliver(result: Result, options: CliOptions, requirements: Sequence[Requirem
         answer = plain(result.answer() if callable(result.answer) else result.answer)
         answer |= {"warnings": [*said], "provenance": result.provenance()}
     unwritten = [*result.unwritten]
-    writers = {".json": lambda path: path.write_text(_json(answer), "utf-8"), **result.writers}
+    writers = {
+        ".json": lambda path: path.write_text(_json(answer, "utf-8"), "utf-8"),
+        **result.writers,
+    }
     with kept_in(unwritten):
         if options.out:
             with replacing(options.out) as path:
@@ -86,9 +89,9 @@ def deliver(result: Result, options: CliOptions, requirements: Sequence[Requirem
         with kept_in(unwritten):  # a key that only the answer shows to be none
             failures.append(requirement.failure(answer))
     if options.json:
-        sys.stdout.write(_json(answer))
+        sys.stdout.write(_json(answer, _encoding()))
     else:
-        console().print(result.table())
+        _show(result.table())
     sys.stdout.flush()  # what does not hold is said below
     for failure in filter(None, failures):
         tell(str(failure))
@@ -97,6 +100,18 @@ def deliver(result: Result, options: CliOptions, requirements: Sequence[Requirem
     if unwritten:
         raise unwritten[0]
     return sum(failure is not None for failure in failures)
+
+
+def _show(table: RenderableType) -> None:
+    """Print for a person, with question marks for what standard output has no characters for."""
+    out, encoding = console(), _encoding()
+    with out.capture() as shown:  # rich itself would end the process where a pipe is closed
+        out.print(table)
+    sys.stdout.write(shown.get().encode(encoding, "replace").decode(encoding))
+
+
+def _encoding() -> str:
+    return getattr(sys.stdout, "encoding", None) or "utf-8"
 
 
 @contextlib.contextmanager
@@ -152,9 +167,9 @@ def check_target(option: str, path: Path | None, suffixes: Sequence[str]) -> Non
         return
     if path.suffix.lower() not in suffixes:
         raise InputError(f"{option}: expected a file ending in {' or '.join(suffixes)}, got {path}")
-    if path.exists() and not path.is_file():
+    if os.path.exists(path) and not os.path.isfile(path):
         raise InputError(f"{option}: expected a file, got {path}, which is none")
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+    if not os.path.isdir(path.parent) or not os.access(path.parent, os.W_OK):
         raise InputError(f"{option}: expected a folder to write to, got {path.parent}")
 
 
@@ -162,8 +177,8 @@ def check_folder(option: str, folder: Path | None) -> None:
     """Refuse a folder that cannot be made or written to, before anything is computed."""
     if folder is None:
         return
-    place = folder if folder.exists() else folder.parent
-    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+    place = folder if os.path.exists(folder) else folder.parent
+    if not os.path.isdir(place) or not os.access(place, os.W_OK | os.X_OK):
         raise InputError(f"{option}: expected a folder to write to, got {folder}")
 
 
@@ -180,11 +195,19 @@ def replacing(path: Path) -> Iterator[Path]:
             yield draft
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+    except UnicodeError as error:  # of the name of a file that is no text
+        raise InputError(f"{path}: cannot be written: {error}") from error
     written.append(path)
 
 
-def _json(answer: Any) -> str:
-    return json.dumps(answer, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+def _json(answer: Any, encoding: str) -> str:
+    """Write JSON; all but ASCII as escapes where there is something that the encoding lacks."""
+    text = json.dumps(answer, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return json.dumps(answer, indent=1, allow_nan=False) + "\n"
+    return text
 
 
 def save_figure(figure: Figure, path: Path) -> None:
@@ -201,7 +224,7 @@ def console() -> Console:
     from rich.console import Console
 
     out = Console(highlight=False)
-    wide = out.is_terminal or os.environ.get("COLUMNS", "").isdigit()
+    wide = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
     return out if wide else Console(highlight=False, width=_PIPE_WIDTH)
 
 

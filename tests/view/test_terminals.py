@@ -1,5 +1,6 @@
 """Pipes, shells and files of other programs: what is said there, and how wide."""
 
+import io
 import json
 import logging
 import shlex
@@ -8,7 +9,10 @@ import sys
 
 import pytest
 
-from flexctl.view.output import console, number, numbers
+from flexctl.errors import InputError
+from flexctl.view.options import CliOptions
+from flexctl.view.output import Result, console, deliver, number, numbers
+from flexctl.view.save import _write
 
 
 @pytest.mark.parametrize(("columns", "width"), [("60", 60), ("", 140), ("wide", 140)])
@@ -16,6 +20,55 @@ def test_a_pipe_is_as_wide_as_columns_says(columns, width, monkeypatch):
     monkeypatch.setenv("COLUMNS", columns)
 
     assert console().width == width
+
+
+@pytest.mark.parametrize("name", ["FORCE_COLOR", "TTY_COMPATIBLE"])
+def test_a_pipe_that_is_to_have_colours_is_as_wide_as_any(name, monkeypatch):
+    monkeypatch.setenv(name, "1")
+
+    assert console().width == 140
+
+
+@pytest.mark.parametrize(
+    ("as_json", "said"),
+    [(True, '"a": "\\u03b6 \\udcff"'), (False, "? = ?")],
+)
+def test_what_standard_output_has_no_characters_for_ends_nothing(as_json, said, monkeypatch):
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", out)
+    result = Result(answer={"a": "\u03b6 \udcff"}, table=lambda: "\u03b6 = \udcff")
+    deliver(result, CliOptions(json=as_json), ())
+
+    assert said in out.buffer.getvalue().decode("ascii")
+
+
+def test_the_name_of_a_file_may_be_no_text(arm, flexctl, tmp_path):
+    path = tmp_path / "out\udcff.json"
+    said = flexctl("inspect", arm, "-m", "1", "--json", "--out", path)
+
+    assert (said.status, said.err) == (0, "")
+    for text in (said.out, path.read_text("utf-8")):
+        assert json.loads(text)["provenance"]["command"].endswith("--out 'out\\udcff.json'")
+
+
+def test_a_file_of_text_that_is_none_is_one_line_and_leaves_the_old_one(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text("old")
+    with pytest.raises(InputError, match=r"own.toml: cannot be written: 'utf-8'"):
+        _write(path, "\udcff")
+
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_place_whose_name_is_too_long_is_one_line(arm, flexctl):
+    said = [
+        flexctl("inspect", arm, "-m", "1", "--out", f"{'a' * 300}/out.json"),
+        flexctl("inspect", f"{'a' * 300}.toml"),
+        flexctl("compare", arm, "hub-pd", "--worst", f"{'a' * 300}/b", "--scatter", "gravity=1,2"),
+    ]
+
+    assert [(one.status, one.out, one.err.count("\n")) for one in said] == [(2, "", 1)] * 3
 
 
 def test_tables_in_a_pipe_keep_to_columns(flexctl, monkeypatch):
