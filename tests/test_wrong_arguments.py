@@ -125,7 +125,27 @@ def test_a_controller_is_no_loop(call, controller):
         (lambda _: flexctl.compare(ARM, [3]), "design: expected a Design, a name or a path"),
         (lambda loop: flexctl.compare(ARM, [loop]), "design: expected a Design, a name or a path"),
         (lambda _: flexctl.stiffness_margin(ARM, 3), "design: expected a Design, a name"),
-        (lambda _: flexctl.stiffness_margin(ARM, "hub-pd", n_path="a"), "n_path: expected int"),
+        (
+            lambda _: flexctl.stiffness_margin(ARM, "hub-pd", n_path="a"),
+            "n_path: expected a whole number",
+        ),
+        (
+            lambda _: flexctl.stiffness_margin(ARM, "hub-pd", n_path=True),
+            "n_path: expected a whole",
+        ),
+        (
+            lambda _: flexctl.stiffness_margin(ARM, "hub-pd", n_path=-1),
+            "n_path: expected a whole number of at least 0, got -1",
+        ),
+        (lambda _: flexctl.stiffness_margin(ARM, "hub-pd", pose=3), "pose: expected Mapping"),
+        (
+            lambda _: flexctl.stiffness_margin(ARM, "hub-pd", orders=3),
+            "orders: expected list or tuple (of BasisChoice), got int",
+        ),
+        (
+            lambda _: flexctl.stiffness_margin(ARM, "hub-pd", progress=3),
+            "progress: expected a function, got 3",
+        ),
         (
             lambda _: flexctl.stiffness_margin(ARM, "hub-pd", errors={"payload": "a"}),
             "errors.payload: expected real numbers, got 'a'",
@@ -179,6 +199,32 @@ def test_a_controller_is_no_loop(call, controller):
             "interrupted: expected a function, got 3",
         ),
         (lambda _: flexctl.time_scale_margin(3, "hub-pd"), "model: expected an Arm, a name"),
+        (
+            lambda _: flexctl.time_scale_margin(ARM, "hub-pd", fixed_damping="joint"),
+            "fixed_damping: expected none or joints or all, got 'joint'",
+        ),
+        (
+            lambda _: flexctl.time_scale_margin(ARM, "hub-pd", fixed_damping=["all"]),
+            "fixed_damping: expected none or joints or all, got ['all']",
+        ),
+        (
+            lambda _: flexctl.time_scale_margin(ARM, "hub-pd", progress=3),
+            "progress: expected a function, got 3",
+        ),
+        (lambda _: flexctl.compare(ARM, "hub-pd", progress=3), "progress: expected a function"),
+        (
+            lambda loop: flexctl.evaluate(loop, others=loop.truth),
+            "others: expected list or tuple (of Plant), got Plant",
+        ),
+        (lambda loop: flexctl.evaluate(loop, others=[3]), "others: expected Plant, got int"),
+        (
+            lambda loop: flexctl.sensor_margins(loop, 3),
+            "actuators: expected StabilityMargins or NoneType, got int",
+        ),
+        (
+            lambda loop: flexctl.close_loop(loop.controller, ARM, modes=True),
+            "modes: expected a whole number in 1 .. 200, got True",
+        ),
         (lambda loop: flexctl.eigenvalue_loci(loop.controller), "model: expected an Arm, a name"),
         (lambda _: flexctl.explain(3), "explain: expected one of Arm, BasisChoice"),
         (lambda _: flexctl.to_json(None), "to_json: expected one of Arm, BasisChoice"),
@@ -190,6 +236,14 @@ def test_every_public_function_names_its_argument(loop, call, says):
 
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_whole_numbers_of_numpy_are_taken(controller):
+    one = np.int64(1)
+
+    assert flexctl.BasisChoice(order=one).order == 1
+    assert flexctl.close_loop(controller, ARM, modes=one).truth.basis.order == 1
+    assert len(flexctl.stiffness_margin(ARM, "hub-lqg", n_path=one).path) == 1
 
 
 def test_one_design_need_not_be_in_a_list():

@@ -55,6 +55,11 @@ def exactly(count: int, value: object) -> object:
     return value
 
 
+def of_python(value: object) -> object:
+    """Read a whole number of NumPy as one of Python."""
+    return int(value) if isinstance(value, np.integer) else value
+
+
 def whole(value: object) -> object:
     """Read a number such as 3.0, as a sweep varies it, as a whole one."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -132,7 +137,7 @@ class BasisChoice(Record, Summary):  # its own repr is exact: part of cache keys
     """
 
     kind: Literal["modes", "elements", "pinned-modes", "free-modes"] = "modes"
-    order: Annotated[int, Strict(), Ge(1), Field(le=200)] = 2
+    order: Annotated[int, Strict(), Ge(1), Field(le=200), BeforeValidator(of_python)] = 2
     sliding: Literal["fixed", "exact", "roots"] = "fixed"
     drop_above: Positive | None = None  # rad/s; truth modes above it are left out
 
@@ -177,10 +182,8 @@ def pick_basis(
         got = " and ".join(known)
         raise InputError(f"basis: expected one of basis, modes and elements, got {got}")
     for kind, order in orders.items():
-        whole = isinstance(order, int) and not isinstance(order, bool)
-        if not (whole and 1 <= order <= 200):
-            raise InputError(f"{kind}: expected a whole number in 1 .. 200, got {order!r}")
-        return BasisChoice(kind="modes" if kind == "modes" else "elements", order=order)
+        n = checks.whole(kind, order, least=1, most=200)
+        return BasisChoice(kind="modes" if kind == "modes" else "elements", order=n)
     return basis
 
 

@@ -150,6 +150,7 @@ def compare(
     if isinstance(designs, str | Path | Design | Controller):
         designs = [designs]
     checks.kind("designs", designs, list, tuple, hint="of designs and controllers")
+    checks.functions(progress=progress)
     if not designs:
         raise InputError("designs: expected at least one, got none")
     arm = load_model(arm)

@@ -210,6 +210,9 @@ def evaluate(
     (True, None)
     """
     require_loop(loop)
+    checks.kind("others", others, list, tuple, hint="of Plant")
+    for plant in others:
+        checks.kind("others", plant, Plant)
     require_motion(loop.controller.design)
     if values is not None:
         loop = loop.at(values)

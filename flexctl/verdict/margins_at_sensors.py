@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse.csgraph
 
+from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.loop import (
@@ -128,6 +129,7 @@ def sensor_margins(
     8.2
     """
     require_loop(loop, LinearLoop)
+    checks.kind("actuators", actuators, StabilityMargins, type(None))
     if isinstance(loop, ClosedLoop):
         final, weight = loop.controller.reference.final, loop.controller.final_second_loop_weight
         loop = linearise_loop(loop, final, weight)

@@ -231,6 +231,7 @@ def judged(monkeypatch):
         made = {
             "_facts": FACTS | {"assumptions": ("one",)},
             "require_loop": None,
+            "Plant": object,
             "linear_poses": poses,
             "path_rests": ("times", "rests"),
             "describe_equilibrium": RESTED,

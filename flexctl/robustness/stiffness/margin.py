@@ -129,13 +129,16 @@ def stiffness_margin(
     if isinstance(design, Controller):
         design_basis, design = design_basis or design.plant.basis, design.design
     arm, design = load_model(arm), load_design(design)
-    checks.kind("n_path", n_path, int)
+    n_path = checks.whole("n_path", n_path, least=0)
+    checks.kind("pose", pose, Mapping, type(None))
     if stiffness is not None:
         checks.kind("stiffness", stiffness, Mapping)
     for name, ratio in (stiffness or {}).items():
         checks.number(f"stiffness.{name}", ratio)
+    checks.kind("orders", orders, list, tuple, hint="of BasisChoice")
     for basis in orders:
         checks.kind("orders", basis, BasisChoice)
+    checks.functions(progress=progress)
     case = Case.of(
         arm,
         design,

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
+from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control import Controller, design_controller, separate_time_scales
-from flexctl.errors import DesignError
+from flexctl.errors import DesignError, InputError
 from flexctl.loop import N_PATH, ClosedLoop, Setup, close_around
 from flexctl.model import Arm, BasisChoice, Design, FixedDamping, load_design, load_model
 from flexctl.plant import assemble_plant
@@ -64,7 +65,7 @@ def time_scale_margin(
     Raises
     ------
     InputError
-        When the design is not composite.
+        When the design is not composite, or an argument is not allowed.
 
     Examples
     --------
@@ -73,6 +74,11 @@ def time_scale_margin(
     >>> margin.stable
     True
     """
+    checks.functions(progress=progress)
+    if fixed_damping not in list(_DAMPING):
+        expected = " or ".join(_DAMPING)
+        got = checks.shown(fixed_damping)
+        raise InputError(f"fixed_damping: expected {expected}, got {got}")
     if isinstance(design, Controller):
         design_basis, design = design_basis or design.plant.basis, design.design
     arm, design = load_model(arm), load_design(design)
