@@ -379,6 +379,18 @@ def test_a_rigid_arm_is_explained_without_frequencies(tmp_path):
     assert "on 1 mode per link and plane: 1 coordinate, 1 actuator." in flexctl.explain(plant)
 
 
+def test_a_loop_whose_law_differs_from_sample_to_sample_has_no_state_space():
+    controller = flexctl.design_controller(ARM, "hub-pd-spillover")
+    one = flexctl.linearise(flexctl.close_loop(controller, ARM, modes=2))
+    every, cycle = flexctl.to_json(one), flexctl.to_json(replace(one, samples=(one, one)))
+
+    assert cycle["state_space"] is None
+    assert every["state_space"]["dt"] == cycle["sample_time"] == 0.01
+    # of two samples that are the same, the poles are those of one
+    poles = [sorted(record["poles"]["re"]) for record in (cycle, every)]
+    np.testing.assert_allclose(*poles, rtol=1e-6)
+
+
 def test_a_comparison_without_winner_says_so():
     comparison = make_record("Comparison")
     shown = repr(replace(comparison, ranking=()))

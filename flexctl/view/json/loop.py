@@ -116,13 +116,16 @@ def linear_plant_json(plant: LinearPlant) -> dict[str, Any]:
 
 
 def linear_loop_json(loop: LinearLoop) -> dict[str, Any]:
-    """Write poles of a linear closed loop, its feedback, and the state space with its names."""
+    """Write poles of a linear closed loop, its feedback, and the state space with its names.
+
+    A law that is not the same at every sample has no state space from one sample to the next.
+    """
     return plain(
         {
             **attributes(loop.plant, "coordinates actuators"),
             **attributes(loop, "sample_time delay K"),
             "poles": _poles(loop.poles),
-            "state_space": _state_space(loop.to_control()),
+            "state_space": None if loop.samples else _state_space(loop.to_control()),
         }
     )
 
