@@ -28,7 +28,7 @@ class LinearLoop(Summary):
     """Plant x' = A x + B u and law u = K x + L z, z' = E x + F z about an equilibrium.
 
     z are the states of the law: integrals of errors, own states (of filters, instruments and the
-    like), an observer's estimate.
+    like), an observer's estimate. Matrices of the law may be lists; they are copied.
 
     Attributes
     ----------
@@ -81,8 +81,16 @@ class LinearLoop(Summary):
     samples: tuple[LinearLoop, ...] = ()
 
     def __post_init__(self) -> None:
-        (m, n), n_z = self.feedback.shape, self.integral_gain.shape[1]
-        checks.shape("feedback", self.feedback, (self.plant.B.shape[1], 2 * len(self.plant.M)))
+        for name in ("feedback", "integral_gain", "driven_by", "own"):  # lists, or another's arrays
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, checks.finite(name, given))
+        if self.sample_time is not None:
+            checks.positive("sample_time", self.sample_time)
+        checks.not_negative("delay", self.delay)
+        n, m = 2 * len(self.plant.M), self.plant.B.shape[1]
+        n_z = (self.integral_gain.shape or (0,))[-1]
+        checks.shape("feedback", self.feedback, (m, n))
         checks.shape("integral_gain", self.integral_gain, (m, n_z))
         checks.shape("driven_by", self.E, (n_z, n))
         checks.shape("own", self.F, (n_z, n_z))

@@ -7,10 +7,12 @@ import scipy.optimize
 from flexctl.errors import InputError
 from flexctl.loop.eigenvalues import damping_ratios, judge_poles
 from flexctl.loop.linear import linearise, linearise_loop
+from flexctl.loop.linear_loop import LinearLoop
 from flexctl.model.settings import apply_settings
 from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 from tests.arms import sliding_arm
+from tests.loops import hand_made
 
 
 def differentiated_loop(loop, joints, share):
@@ -168,3 +170,39 @@ def test_a_pose_outside_a_beam_is_refused_as_a_vector_too(make):
     loop = make["close"](arm, make["design"]([0.0, 0.4], [0.3, 0.6], gains=gains), order=1)
     with pytest.raises(InputError, match=r"^pose\.joint2: expected a free length within the beam"):
         linearise(loop, np.array([0.0, 5.0]))
+
+
+def by_hand(**options):
+    """A mass under PD control with an integral, of lists."""
+    plant = hand_made(np.eye(1), np.zeros((1, 1)), np.eye(1), [[-3.0]], [[-1.0]]).plant
+    law = {"feedback": [[-3, -1]], "integral_gain": [[-2]], "sample_time": None, "delay": 0.0}
+    return LinearLoop(plant=plant, **law | options)
+
+
+def test_a_loop_may_be_made_of_lists_and_keeps_its_own_arrays():
+    feedback = np.array([[-3.0, -1.0]])
+    loop = by_hand(feedback=feedback, driven_by=[[1, 0]], own=[[0]])
+    feedback[:] = 0.0
+
+    # s^3 + s^2 + 4 s + 2 = 0
+    np.testing.assert_allclose(np.poly(loop.poles), [1, 1, 4, 2], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"sample_time": 0.0}, "sample_time: expected one number above 0, got 0.0"),
+        ({"sample_time": -0.1}, "sample_time: expected one number above 0, got -0.1"),
+        ({"sample_time": "a"}, "sample_time: expected real numbers, got 'a'"),
+        ({"sample_time": 0.1, "delay": -0.1}, "delay: expected one number of at least 0"),
+        ({"delay": None}, "delay: expected real numbers, got None"),
+        ({"feedback": [-3.0, -1.0]}, r"feedback: expected an array of shape \(1, 2\), got \(2,\)"),
+        ({"integral_gain": [-2.0]}, r"integral_gain: expected an array of shape \(1, 1\), got"),
+        ({"integral_gain": -2.0}, r"integral_gain: expected an array of shape"),
+        ({"feedback": "K"}, "feedback: expected real numbers, got 'K'"),
+        ({"own": [[np.nan]]}, "own: expected finite numbers"),
+    ],
+)
+def test_what_makes_no_loop_is_refused(options, says):
+    with pytest.raises(InputError, match=says):
+        by_hand(**options)
