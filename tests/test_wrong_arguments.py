@@ -226,6 +226,7 @@ def test_a_controller_is_no_loop(call, controller):
             "modes: expected a whole number in 1 .. 200, got True",
         ),
         (lambda loop: flexctl.eigenvalue_loci(loop.controller), "model: expected an Arm, a name"),
+        (lambda loop: flexctl.eigenvalue_loci(loop, progress=3), "progress: expected a function"),
         (lambda _: flexctl.explain(3), "explain: expected one of Arm, BasisChoice"),
         (lambda _: flexctl.to_json(None), "to_json: expected one of Arm, BasisChoice"),
     ],

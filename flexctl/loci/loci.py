@@ -97,6 +97,7 @@ def eigenvalue_loci(
     'least damping ratio at the design value: 0.60'
     """
     checks.kind("truth_set", truth_set, list, tuple)
+    checks.functions(progress=progress)
     if isinstance(arm, ClosedLoop):
         own = {"design": design, "true_arm": true_arm, "truth_basis": truth_basis}
         subject = _of_loop(arm, own | {"design_basis": design_basis})

@@ -136,11 +136,13 @@ def _indices(argument: str, given: Channels | None, names: tuple[str, ...]) -> t
     """Return indices of channels that are given by number, names or indices."""
     if given is None:
         raise InputError(f"{argument}: expected the number of channels, or their names, got None")
+    if isinstance(given, np.ndarray):
+        given = given.tolist()  # that of an array () is one number
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
         if not 1 <= given <= len(names):
             raise InputError(f"{argument}: expected 1 to {len(names)}, got {given}")
         return tuple(range(len(names) - int(given), len(names)))
-    if not isinstance(given, str | Sequence | np.ndarray):
+    if not isinstance(given, str | Sequence):
         raise InputError(f"{argument}: expected a number, or names or indices, got {given!r:.60}")
     several: Any = [given] if isinstance(given, str) else given
     found = [_index(argument, one, names) for one in several]

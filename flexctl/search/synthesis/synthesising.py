@@ -305,7 +305,7 @@ def _start_of(start: Any, loop: Interconnection, dt: Any) -> Array | None:
         system = state_space("start", start)
         if system.dt not in (None, dt) and dt is not None:
             raise InputError(f"start: expected the sample time of the plant {dt}, got {system.dt}")
-        parts = [np.asarray(getattr(system, name), dtype=float) for name in "DCBA"]
+        parts = [checks.finite("start", getattr(system, name)) for name in "DCBA"]
         K = np.block([[parts[0], parts[1]], [parts[2], parts[3]]])
     else:
         K = np.atleast_2d(checks.finite("start", start))

@@ -637,6 +637,19 @@ PLANT = state_feedback(*random_plant(0), np.eye(2))
 SISO = control.ss([[1.0]], [[1.0]], [[1.0]], 0)
 
 
+NAN, ONES = np.nan, np.ones((2, 4))
+
+
+@pytest.mark.parametrize("nmeas", [np.array(1), np.array([2])])
+def test_channels_may_be_given_by_an_array(nmeas):
+    mass = control.ss([[0, 1], [0, 0]], [[0, 0], [1, 1]], [[1, 0], [0, 0], [-1, 0]],
+                      [[0, 0], [0, 0.1], [0, 0]])  # fmt: skip
+    pd = flexctl.ControllerStructure.pid(terms="PD", filter_time=0.1)
+    found = [flexctl.synthesise(mass, pd, "h2", nmeas=n, starts=1) for n in (1, nmeas)]
+
+    assert found[0].norm == found[1].norm
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "says"),
     [
@@ -649,6 +662,11 @@ SISO = control.ss([[1.0]], [[1.0]], [[1.0]], 0)
         ((PLANT, [["a", "b"], ["c"]]), {}, "structure: expected an order, a table or a"),
         ((PLANT, [["-"] * 4] * 2), {}, r"table\[1\]\[1\]: expected a number, a name"),
         ((PLANT, 0), {"nmeas": 4.0, "ncon": 2}, "nmeas: expected a number, or names or indices"),
+        (
+            (PLANT, 0),
+            {"nmeas": np.array(4.0), "ncon": 2},
+            "nmeas: expected a number, or names or indices, got 4.0",
+        ),
         ((PLANT, 0), {"nmeas": [6, 6], "ncon": 2}, "nmeas: expected each channel once"),
         (
             (PLANT, 0),
@@ -678,6 +696,16 @@ SISO = control.ss([[1.0]], [[1.0]], [[1.0]], 0)
         ((PLANT, [["a"]]), {"nmeas": 4}, "structure: expected a matrix of shape"),
         ((PLANT, [[1.0]]), {}, "structure: expected at least one free number"),
         ((PLANT, 0), {"nmeas": 4, "ncon": 2, "start": [[1.0]]}, "start: expected a matrix of"),
+        (
+            (PLANT, 0),
+            {"nmeas": 4, "ncon": 2, "start": control.ss([], [], [], NAN * ONES)},
+            "start: expected finite numbers",
+        ),
+        (
+            (PLANT, 1),
+            {"nmeas": 4, "ncon": 2, "start": control.ss([[NAN]], ONES[:1], ONES[:, :1], ONES)},
+            "start: expected finite numbers",
+        ),
         ((PLANT, 0), {"nmeas": 4, "ncon": 2, "starts": 0}, "starts: expected a whole number of at"),
     ],
 )
