@@ -3,7 +3,8 @@
 Python raises KeyboardInterrupt between two of its own instructions. In libraries that call Python
 back (CasADi's conversions of arguments) an exception may be cleared before it arrives, and in
 machine code that runs for long nothing is raised at all. So a thread watches: what is not over a
-second after the signal is interrupted once more, and what is not over then is ended.
+second after the signal is interrupted once more, and what is not over then is ended: at once where
+no signal was heeded before, otherwise by the next one.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import _thread
 import contextlib
 import os
+import select
 import signal
 import threading
 from collections.abc import Callable, Collection, Iterator
@@ -36,15 +38,29 @@ class _Watch:
             raise KeyboardInterrupt
 
     def watch(self, reading: int, own: Collection[int], end: Callable[[], None]) -> None:
-        """Wait for one of its own signals, then see to it that the command ends."""
-        while (heard := os.read(reading, 1)) and heard[0] not in own:
-            pass  # of other handlers of the process
-        if not heard or self.over.wait(PATIENCE):
-            return
-        self.raising = True
-        _thread.interrupt_main(signal.Signals(heard[0]))
-        if not self.over.wait(PATIENCE):
-            end()
+        """Wait for its own signals, and see to it that the command ends.
+
+        Once one was heeded the command ends in its own time: a later one that is lost is raised
+        again, and only another one after that ends it.
+        """
+        patient = False
+        while heard := os.read(reading, 1):
+            if heard[0] not in own:
+                continue  # of other handlers of the process
+            if not self.over.wait(PATIENCE):
+                self.raising = True
+                _thread.interrupt_main(signal.Signals(heard[0]))
+                if not self.over.wait(PATIENCE) and not patient:
+                    end()
+            patient = self.over.is_set()
+            _drop(reading)  # what came before it was heeded, and what `interrupt_main` wrote
+            self.over.clear()
+
+
+def _drop(reading: int) -> None:
+    """Read what is there."""
+    while select.select([reading], [], [], 0.0)[0] and os.read(reading, 64):
+        pass
 
 
 _watches = list[_Watch]()

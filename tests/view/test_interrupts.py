@@ -51,7 +51,7 @@ FAULTS = {
 }
 
 
-def interrupted(code, presses=1, by=signal.SIGINT):
+def interrupted(code, presses=1, by=signal.SIGINT, pause=0.01):
     """Run a command, interrupt it so many times, and return status, errors and seconds."""
     words = [sys.executable, "-c", BEGIN + code + END]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -60,7 +60,7 @@ def interrupted(code, presses=1, by=signal.SIGINT):
         begun = time.monotonic()
         for _ in range(presses):
             process.send_signal(by)
-            time.sleep(0.01)
+            time.sleep(pause)
         _, err = process.communicate(timeout=30)
         return process.returncode, err.decode(), time.monotonic() - begun
 
@@ -105,6 +105,48 @@ def test_a_program_that_hears_interrupts_itself_keeps_them(flexctl):
     finally:
         signal.signal(signal.SIGINT, before)
     assert seen == [own]
+
+
+# The search has ended, and what it found is verified.
+HEEDED = """
+    try:
+        time.sleep(30)
+    except KeyboardInterrupt:
+        interrupts.heeded()
+"""
+
+
+def test_a_second_interrupt_that_is_lost_comes_again():
+    code = """
+    try:
+        time.sleep(30)
+    except KeyboardInterrupt:
+        for _ in range(200):
+            time.sleep(0.1)
+"""
+    status, err, seconds = interrupted(HEEDED + code, presses=2, pause=0.5)
+
+    assert (status, err) == (130, "flexctl: interrupted, nothing written\n")
+    assert seconds < 10
+
+
+@pytest.mark.slow_but("3-130")
+@pytest.mark.parametrize(("presses", "status"), [(2, 7), (3, 130)])
+def test_after_one_that_is_heeded_a_third_interrupt_ends_at_once_but_no_second(presses, status):
+    """The second may come in machine code, and what is verified by then is to be written."""
+    code = """
+    end = time.monotonic() + 4.0
+    while time.monotonic() < end:
+        try:
+            time.sleep(0.1)
+        except KeyboardInterrupt:
+            pass
+    os._exit(7)
+"""
+    found, _, seconds = interrupted(HEEDED + code, presses=presses, pause=1.0)
+
+    assert found == status
+    assert seconds < 10
 
 
 @pytest.mark.slow
