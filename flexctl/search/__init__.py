@@ -7,7 +7,7 @@ from flexctl.search.limits import Limit, read_limit
 from flexctl.search.one_number import Searched, Trial, search_over
 from flexctl.search.remedies import Remedies, Remedy, find_remedies
 from flexctl.search.samples import Variation, read_table, read_variation
-from flexctl.search.scattered_arms import SAMPLES, Scatter, WorstArm, scatter
+from flexctl.search.scattered_arms import SAMPLES, Scatter, WorstArm, check_judging, scatter
 from flexctl.search.statistics import (
     CONFIDENCE,
     QUANTILES,
@@ -84,6 +84,7 @@ __all__ = [
     "Variation",
     "WorstArm",
     "advise_bias",
+    "check_judging",
     "damping_chart",
     "find_remedies",
     "gain_chart",

@@ -64,10 +64,8 @@ class Ledger:
     def __init__(self, path: Path | None, content: str, label: Mapping[str, Any]) -> None:
         self.path, self.content = path, content
         name = str(path) if path else ":memory:"
-        if path and os.path.isdir(path):
-            raise InputError(f"{path}: expected a file, got a folder")
-        if path and not os.path.isdir(path.parent):
-            raise InputError(f"{path}: expected an existing folder, got {path.parent}")
+        if path:
+            check_place(path)
         try:
             self._file = sqlite3.connect(name, timeout=30)
             self._prepare(json.dumps(label, sort_keys=True))
@@ -163,6 +161,14 @@ class Ledger:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def check_place(path: Path) -> None:
+    """Raise InputError where no ledger can be: a folder, or in a folder that does not exist."""
+    if os.path.isdir(path):
+        raise InputError(f"{path}: expected a file, got a folder")
+    if not os.path.isdir(path.parent):
+        raise InputError(f"{path}: expected an existing folder, got {path.parent}")
 
 
 def _row(point: int, text: str) -> Row:

@@ -23,6 +23,8 @@ from flexctl.model import (
     load_model,
 )
 from flexctl.records import Summary
+from flexctl.search.cluster import Cluster
+from flexctl.search.ledger import check_place
 from flexctl.search.samples import BASES, Spec, Variation, read_table, read_variation
 from flexctl.search.statistics import Share, share, summarise
 from flexctl.search.sweeps import Sweep, sweep
@@ -192,6 +194,16 @@ def scatter(
         interrupted=interrupted,
     )
     return _summed_up(found, arm if true_arm is None else load_model(true_arm))
+
+
+def check_judging(jobs: int | None, scheduler: str | None, ledger: Path | None) -> None:
+    """Refuse where and with what `scatter` cannot judge, before other work. Raises InputError."""
+    if scheduler is not None and jobs is not None:
+        raise InputError(f"jobs: expected none with a scheduler, got {jobs}")
+    if scheduler is not None:
+        Cluster(scheduler)
+    if ledger is not None:
+        check_place(ledger)
 
 
 def _summed_up(found: Sweep, arm: Arm) -> Scatter:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from flexctl.errors import InputError
+from flexctl.errors import FlexctlError, InputError
 from flexctl.view.options import CliOptions, PlotOptions
 from flexctl.view.requirements import Requirement
 
@@ -48,7 +48,8 @@ class Result:
     incomplete
         Whether not all was computed that was asked for: an interrupt, a lost cluster.
     unwritten
-        Why files of the command's own could not be written; told when all else was delivered.
+        Why files of the command's own could not be written, or a part that stands beside the
+        answer could not be computed; told when all else was delivered.
     """
 
     answer: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
@@ -57,7 +58,7 @@ class Result:
     writers: Mapping[str, Callable[[Path], None]] = field(default_factory=dict)
     provenance: Callable[[], Mapping[str, Any]] = dict
     incomplete: bool = False
-    unwritten: Sequence[InputError] = ()
+    unwritten: Sequence[FlexctlError] = ()
 
 
 def deliver(result: Result, options: CliOptions, requirements: Sequence[Requirement]) -> int:
@@ -115,11 +116,11 @@ def _encoding() -> str:
 
 
 @contextlib.contextmanager
-def kept_in(errors: list[InputError]) -> Iterator[None]:
-    """Keep an InputError until all is printed, as of files: see `Result.unwritten`."""
+def kept_in(errors: list[FlexctlError]) -> Iterator[None]:
+    """Keep an error until all is printed, as of files: see `Result.unwritten`."""
     try:
         yield
-    except InputError as error:
+    except FlexctlError as error:
         errors.append(error)
 
 

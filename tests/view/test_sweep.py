@@ -13,6 +13,7 @@ import xarray as xr
 from pyarrow import parquet
 from rich.console import Console
 
+from flexctl.errors import ComputationError, InputError
 from flexctl.model.lookup import load_model
 from flexctl.model.record import BasisChoice
 from flexctl.search.statistics import summarise
@@ -20,6 +21,7 @@ from flexctl.search.sweeps import sweep
 from flexctl.view.commands.scattering import _keep_worst
 from flexctl.view.commands.sweeping import _table, write_netcdf, write_parquet
 from flexctl.view.figures.sweep import plot_sweep
+from flexctl.view.interrupts import signalled
 
 ARM = "single-link-hub"
 GRID = ["--vary", "gains.Gp=10:60:3", "--vary", "gains.Gv=0.2:6:3", "--metrics", "linear"]
@@ -202,6 +204,50 @@ def test_bad_words_of_scatter_are_refused(flexctl, words, expected):
     said = flexctl("compare", ARM, "hub-pd", *words)
     assert said.status == 2
     assert expected in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--jobs", "1", "--scheduler", "tcp://host:1"], "jobs: expected none with a scheduler"),
+        (["--scheduler", "here"], "scheduler: expected an address such as tcp://host:8786"),
+        (["--ledger", "."], ".: expected a file, got a folder"),
+        (["--ledger", "no/where.db"], "no/where.db: expected an existing folder, got no"),
+        (["--scatter", "payload.mas=0.1,0.2"], "payload.mas: expected a known key (nearest: mass)"),
+    ],
+)
+def test_what_cannot_scatter_is_refused_before_the_comparison(
+    flexctl, monkeypatch, words, expected
+):
+    monkeypatch.setattr("flexctl.view.commands.comparison.compare", None)
+    said = flexctl("compare", ARM, "hub-pd", "--scatter", "payload.mass=0.1,-1", *words)
+    assert (said.status, said.out, said.err.count("\n")) == (2, "", 1)
+    assert expected in said.err
+
+
+@pytest.mark.slow_but("ComputationError-True-130")
+@pytest.mark.parametrize(
+    ("error", "interrupted", "status"),
+    [(InputError, False, 2), (ComputationError, False, 3), (ComputationError, True, 130)],
+)
+def test_a_comparison_is_told_although_its_scatter_fails(
+    flexctl, monkeypatch, error, interrupted, status, tmp_path
+):
+    def fail(*_given, **_how):
+        if interrupted:
+            signalled.set()
+        raise error("no scatter")
+
+    monkeypatch.setattr("flexctl.view.commands.scattering.scatter", fail)
+    words = [*JOBS[2:], "-m", "1", "--no-baseline", "--scatter", "payload.mass=0.2", "--json"]
+    said = flexctl("compare", ARM, "hub-pd", *words, "--report", tmp_path / "r.html")
+    answer = json.loads(said.out)
+
+    assert answer["ranking"] == ["hub-pd"]
+    assert "scatter" not in answer
+    assert said.status == status
+    written = f"interrupted, {tmp_path}/r.html written"
+    assert said.err == f"flexctl: {written if interrupted else 'no scatter'}\n"
 
 
 def test_a_folder_that_takes_no_files_is_refused_before_the_work(flexctl, monkeypatch, tmp_path):

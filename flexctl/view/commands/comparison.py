@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from flexctl.errors import InputError
+from flexctl.errors import FlexctlError
 from flexctl.model import Arm
 from flexctl.verdict import TOLERANCE as COMPARED
 from flexctl.verdict import Comparison, compare
@@ -50,7 +50,9 @@ def compare_designs(options: CompareOptions, model: str, words: Sequence[str]) -
     arm = load_arm(model, options)
     designs = [load_gain_set(word, arm) for word in words]
     judged = judged_on(options, arm, *designs)
-    unwritten: list[InputError] = []
+    if scattering:
+        scattering.check_numbers(specs, judged["true_arm"])
+    unwritten: list[FlexctlError] = []
     with progress() as say:
         comparison = compare(
             arm,
@@ -63,8 +65,9 @@ def compare_designs(options: CompareOptions, model: str, words: Sequence[str]) -
         answer["truth"]["settings"] = truth_settings(options)
         found = None
         if scattering:
-            found = scattering.judge(options, arm, designs, specs, judged, say)
-            answer["scatter"] = scattering.scatter_answer(found, options.worst, unwritten)
+            with kept_in(unwritten):
+                found = scattering.judge(options, arm, designs, specs, judged, say)
+                answer["scatter"] = scattering.scatter_answer(found, options.worst, unwritten)
         made = provenance(
             model,
             designs,

@@ -9,9 +9,9 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
-from flexctl.errors import InputError
-from flexctl.model import Arm, Design, is_of_design, model_text
-from flexctl.search import Scatter, Variation, read_variation, scatter
+from flexctl.errors import FlexctlError, InputError
+from flexctl.model import Arm, Design, apply_settings, is_of_design, model_text
+from flexctl.search import Scatter, Variation, check_judging, read_variation, scatter
 from flexctl.view.commands.sweeping import check_seed, teller
 from flexctl.view.interrupts import heeded
 from flexctl.view.json.scatter import scatter_json
@@ -25,7 +25,8 @@ from flexctl.view.words.scatter import scatter_rows, scatter_words
 def read_scatter(options: CompareOptions) -> dict[str, Variation]:
     """Read how numbers of the arm scatter, before the comparison.
 
-    InputError for other numbers, and for a seed where nothing is drawn.
+    InputError for other numbers, for a seed where nothing is drawn, and where and with what
+    samples cannot be judged.
     """
     specs = read_specs("--scatter", options.scatter)
     for key in specs:
@@ -36,7 +37,24 @@ def read_scatter(options: CompareOptions) -> dict[str, Variation]:
         for key, one in specs.items()
     }
     check_seed(options, found.values())
+    check_judging(options.jobs, options.scheduler, options.ledger)
     return found
+
+
+def check_numbers(specs: Mapping[str, Variation], arm: Arm) -> None:
+    """Raise InputError, before the comparison, where a number can have none of some values."""
+    for key, one in specs.items():
+        errors = [error for value in one.some if (error := _refusal(arm, key, one, value))]
+        if len(errors) == len(one.some):
+            raise errors[0]
+
+
+def _refusal(arm: Arm, key: str, one: Variation, value: float) -> InputError | None:
+    try:
+        apply_settings(arm, [f"{key}={'*' if one.scaled else ''}{value!r}"], option="--scatter")
+    except InputError as error:
+        return error
+    return None
 
 
 def judge(
@@ -67,7 +85,7 @@ def judge(
 
 
 def scatter_answer(
-    found: Scatter, folder: Path | None, unwritten: list[InputError]
+    found: Scatter, folder: Path | None, unwritten: list[FlexctlError]
 ) -> dict[str, Any]:
     """Write the answer's part on sampled arms, and the worst of them into a folder, if any."""
     files = _keep_worst(found, folder, unwritten) if folder else {}
@@ -79,7 +97,7 @@ def scatter_parts(found: Scatter) -> list[RenderableType]:
     return ["", _scatter_table(found), literal(scatter_words(found), "bold")]
 
 
-def _keep_worst(found: Scatter, folder: Path, unwritten: list[InputError]) -> dict[str, Path]:
+def _keep_worst(found: Scatter, folder: Path, unwritten: list[FlexctlError]) -> dict[str, Path]:
     """Write the worst arm of every design as a model file; what cannot be written is kept."""
     files: dict[str, Path] = {}
     try:

@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from flexctl import __version__, checks
 from flexctl.checks import Array
 from flexctl.control import design_controller, gains_used
-from flexctl.errors import InputError
+from flexctl.errors import FlexctlError, InputError
 from flexctl.loop import ClosedLoop, close_loop
 from flexctl.model import Arm, command_units
 from flexctl.simulation import Tolerance, Trajectory, check_integration, simulate
@@ -78,7 +78,7 @@ def simulate_design(options: SimulateOptions, model: str, design: str) -> Result
             integrator=options.integrator,
             step=options.step,
         )
-        unwritten: list[InputError] = []
+        unwritten: list[FlexctlError] = []
         if options.animate:
             say("drawing the film")
             with kept_in(unwritten):
