@@ -82,11 +82,12 @@ def not_negative(name: str, x: ArrayLike) -> float:
 
 def whole(name: str, x: object, least: int, most: int | None = None) -> int:
     """Return `x` as a whole number from `least` to `most`, if given, else raise InputError."""
-    known = isinstance(x, int | np.integer) and not isinstance(x, bool)
-    if not known or int(x) < least or (most is not None and int(x) > most):
-        span = f"of at least {least}" if most is None else f"in {least} .. {most:,}"
-        raise InputError(f"{name}: expected a whole number {span}, got {shown(x)}")
-    return int(x)
+    if isinstance(x, int | np.integer) and not isinstance(x, bool):
+        value = int(x)
+        if value >= least and (most is None or value <= most):
+            return value
+    span = f"of at least {least}" if most is None else f"in {least} .. {most:,}"
+    raise InputError(f"{name}: expected a whole number {span}, got {shown(x)}")
 
 
 def shape(name: str, A: ArrayLike, expected: tuple[int, ...]) -> Array:

@@ -1,6 +1,7 @@
 """What can go wrong, as types: every error that flexctl raises on purpose is one of these."""
 
-import copyreg
+from __future__ import annotations
+
 from typing import Any
 
 
@@ -9,7 +10,11 @@ class FlexctlError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle without a call of `__init__`, which may take more than the message."""
-        return copyreg.__newobj__, (type(self), *self.args), vars(self)
+        return _made_again, (type(self), self.args), vars(self)
+
+
+def _made_again(kind: type[FlexctlError], args: tuple[Any, ...]) -> FlexctlError:
+    return kind.__new__(kind, *args)
 
 
 class InputError(FlexctlError, ValueError):

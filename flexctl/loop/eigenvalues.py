@@ -36,8 +36,9 @@ def spectral_abscissa(poles: ComplexArray) -> float:
 
 
 def damping_ratios(poles: ComplexArray) -> Array:
-    """-Re/|lambda| of every pole (n,) [-]."""
-    return -poles.real / np.maximum(np.abs(poles), np.finfo(float).tiny)
+    """-Re/|lambda| of every pole (n,) [-]; 0 within round-off of the axis."""
+    ratios = -poles.real / np.maximum(np.abs(poles), np.finfo(float).tiny)
+    return np.where(np.abs(ratios) <= ON_AXIS, 0.0, ratios)
 
 
 def needs_extended_precision(F: Array) -> bool:

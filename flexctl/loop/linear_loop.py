@@ -20,7 +20,8 @@ from flexctl.plant import LinearPlant, state_space
 from flexctl.records import Summary
 
 VANISHED = 1e-12  # multipliers of a sampled loop below this are delay states
-_AT_REST = 1e-12  # multipliers as near to 1 are 1, as of a joint that no law holds
+_NEAR_REST = 1e-6  # multipliers as near to 1 may be 1 but for round-off
+_AT_REST = 1e-14  # those of the loop in modes as near to 1 are 1
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -185,8 +186,7 @@ class LinearLoop(Summary):
         if self.samples:
             return _rates_of_cycle(self)
         z = np.linalg.eigvals(sampled_loop(self, self.sample_time, self.delay))
-        z = z[np.abs(z) > VANISHED].astype(complex)
-        z[np.abs(z - 1) < _AT_REST] = 1.0
+        z = _at_rest(z[np.abs(z) > VANISHED].astype(complex), self)
         return (np.log(z) / self.sample_time).astype(complex)
 
     @property
@@ -344,6 +344,20 @@ def require_one_law(loop: LinearLoop) -> None:
         )
 
 
+def _at_rest(z: ComplexArray, loop: LinearLoop) -> ComplexArray:
+    """Multipliers (k,) of a sampled loop, those at 1 exactly 1, as of a joint that no law holds.
+
+    Round-off, which decides otherwise, is none in the modes of the arm.
+    """
+    away = np.abs(z - 1)
+    if away.min(initial=1.0) > _NEAR_REST:
+        return z
+    exact = np.abs(np.linalg.eigvals(loop.in_modes.A) - 1) <= _AT_REST
+    nearest = np.argsort(away)[: exact.sum()]
+    z[nearest[away[nearest] <= _NEAR_REST]] = 1.0
+    return z
+
+
 def _rates_of_cycle(loop: LinearLoop) -> ComplexArray:
     """Rates (k,) [rad/s] at which a loop moves that repeats after a cycle of samples."""
     maps = sample_maps(loop, loop.sample_time or 0.0, loop.delay)
@@ -354,7 +368,7 @@ def _rates_of_cycle(loop: LinearLoop) -> ComplexArray:
         whole = step @ whole
     z, x = np.linalg.eig(whole / scale[:, None] * scale)
     alive = np.abs(z) > VANISHED
-    z, x = z[alive].astype(complex), x[:, alive] * scale[:, None]
+    z, x = _at_rest(z[alive].astype(complex), loop), x[:, alive] * scale[:, None]
     turns = whole_turns(maps, loop.plant.modal[2], z, x.astype(complex))
     return ((np.log(z) + 2j * np.pi * turns) / (loop.period or 0.0)).astype(complex)
 

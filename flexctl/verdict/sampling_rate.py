@@ -65,7 +65,7 @@ def sampling_rate_of(loop: ClosedLoop, final: LinearLoop) -> SamplingRate:
         slowest = np.abs(final.poles.real).min()
         raise ComputationError(
             "the slowest mode decays too slowly to tell a sampled loop from an unstable one"
-            if _TELLING / max(slowest, np.finfo(float).tiny) > _FEW / np.abs(final.poles).max()
+            if _TELLING * np.abs(final.poles).max() > slowest
             else "sampled faster the loop is unstable: there is no rate from which on it is stable"
         )
     return _allowed(controller, stable)

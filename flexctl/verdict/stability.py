@@ -11,7 +11,6 @@ import numpy as np
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import NoEquilibriumError
 from flexctl.loop import (
-    ON_AXIS,
     ClosedLoop,
     LinearLoop,
     LinearPoses,
@@ -100,9 +99,8 @@ class Stability(Summary):
 
     @property
     def min_damping_ratio(self) -> float:
-        """Smallest damping ratio of the poles [-]; one within round-off of the axis counts as 0."""
-        least = float(damping_ratios(self.poles).min())
-        return 0.0 if abs(least) <= ON_AXIS else least
+        """Smallest damping ratio of the poles [-]."""
+        return float(damping_ratios(self.poles).min())
 
 
 def judge_stability(

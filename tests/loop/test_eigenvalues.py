@@ -8,6 +8,7 @@ from scipy.optimize import linear_sum_assignment
 
 import flexctl
 from flexctl.loop.eigenvalues import (
+    damping_ratios,
     extended_precision_eigenvalues,
     judge_poles,
     needs_extended_precision,
@@ -103,12 +104,21 @@ def test_nearly_equal_eigenvectors_leave_the_plain_eigenvalues():
     assert np.abs(values[np.abs(values) < 1e6].imag).max() < 1
 
 
-@pytest.mark.parametrize("stiffness", np.geomspace(3.0, 3000.0, 12))
-def test_a_sampled_loop_of_the_rate_alone_is_marginal(stiffness):
+@pytest.mark.parametrize("stiffness", np.geomspace(3.0, 3e6, 24))
+@pytest.mark.parametrize("rotor", [1e-3, 0.05])
+def test_a_sampled_loop_of_the_rate_alone_is_marginal(rotor, stiffness):
     # rotor and load behind a spring: nothing holds where they are
     K = stiffness * np.array([[1.0, -1.0], [-1.0, 1.0]])
-    one = hand_made(np.diag([0.05, 0.3]), 1e-3 * K, K, [[0, 0]], [[-0.5, 0]], sample_time=1e-3)
+    one = hand_made(np.diag([rotor, 0.3]), 1e-5 * K, K, [[0, 0]], [[-0.1, 0]], sample_time=1e-3)
 
     assert np.sort(np.abs(one.poles))[0] == 0
     assert judge_poles(one.poles) == "marginal"
     assert spectral_abscissa(one.poles) == 0
+
+
+def test_damping_ratios_of_round_off_are_none():
+    poles = np.array([-1e-16 + 1j, 1e-16 - 1j, -2.0, 0.0, 1e-6 + 1j])
+
+    found = damping_ratios(poles)
+    np.testing.assert_allclose(found, [0.0, 0.0, 1.0, 0.0, -1e-6], rtol=1e-9)
+    assert not np.signbit(found[[0, 1, 3]]).any()
