@@ -618,7 +618,7 @@ class Design(FileRecord):
         if self.method != "state-space":
             return
         if self.loop.anti_windup == "back-calculation":
-            expected = '"clamping", as which of its states are integrals is not known'
+            expected = '"clamping", as it is not known which of its states are integrals'
             yield "loop.anti_windup", expected, self.loop.anti_windup
         if self.loop.discretisation == "tustin" and self.loop.sample_time and not self.filters:
             expected = (
