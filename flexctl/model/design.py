@@ -621,9 +621,7 @@ class Design(FileRecord):
             expected = '"clamping", as it is not known which of its states are integrals'
             yield "loop.anti_windup", expected, self.loop.anti_windup
         if self.loop.discretisation == "tustin" and self.loop.sample_time and not self.filters:
-            expected = (
-                '"exact", as state_space has the matrices of the samples and no filters follow'
-            )
+            expected = '"exact", as state_space is discrete already and there are no filters'
             yield "loop.discretisation", expected, self.loop.discretisation
 
     def _composite_faults(self) -> Faults:

@@ -81,8 +81,8 @@ STATIC = {"measures": ["joint1"], "sample_time": 0.01, "D": [[1.0]]}
 @pytest.mark.parametrize(
     ("loop", "message"),
     [
-        (TUSTIN, "loop.discretisation: expected .exact., as state_space has the matrices of the "),
-        (WINDS, "loop.anti_windup: expected .clamping., as which of its states are integrals is "),
+        (TUSTIN, "loop.discretisation: expected .exact., as state_space is discrete already "),
+        (WINDS, "loop.anti_windup: expected .clamping., as it is not known which of its states "),
     ],
 )
 def test_matrices_of_samples_are_not_discretised_nor_stopped(loop, message):
