@@ -118,8 +118,7 @@ def load_beyond(arm: Arm, j: int, direction: str, inertia: Any) -> tuple[Any, An
     normal = axis if twist else 3 - axis - "xyz".index(direction)
     include = set(link.tip_load.include if link.tip_load else ()) - ({"M", "D"} if twist else set())
     turning = inertia[3 + normal, 3 + normal] if "J" in include else 0.0
-    if "R" in include:
-        turning += _drive_inertia(arm, j, normal, counted="J" in include)
+    turning += _drive_inertia(arm, j, normal) if "R" in include else 0.0
     return (
         inertia[0, 0] if "M" in include else 0.0,
         turning,
@@ -127,22 +126,15 @@ def load_beyond(arm: Arm, j: int, direction: str, inertia: Any) -> tuple[Any, An
     )
 
 
-def _drive_inertia(arm: Arm, j: int, normal: int, *, counted: bool) -> float:
-    """Inertia [kg m^2] about a bending axis of link j of the drive that turns the next joint.
-
-    A carried rotor turns with the tip as it is, without its gear; if it is `counted`, J has it.
-    """
+def _drive_inertia(arm: Arm, j: int, normal: int) -> float:
+    """Inertia [kg m^2] about a bending axis of link j of the drive that turns the next joint."""
     if j + 1 == len(arm.links) or arm.links[j + 1].joint == "prismatic":
         return 0.0
     link, driven = arm.links[j], arm.links[j + 1]
     twist = link.dh.alpha if link.joint == "prismatic" else 0.0
     axis = np.array(ca.DM(elementary_rotation(0, twist)))[:, 2]
-    turning, rotor = driven.joint_inertia, driven.flexible_joint
-    if rotor and not rotor.carried:
-        turning += rotor.inertia
-    elif rotor and not counted:
-        turning += rotor.rotor_inertia
-    return turning * axis[normal] ** 2
+    rotor = driven.flexible_joint
+    return (driven.joint_inertia + (rotor.inertia if rotor else 0.0)) * axis[normal] ** 2
 
 
 def first_moment(inertia: Any) -> tuple[Any, Any, Any]:
@@ -151,7 +143,7 @@ def first_moment(inertia: Any) -> tuple[Any, Any, Any]:
 
 
 def inertia_beyond(arm: Arm, j: int, joints: Array) -> Array:
-    """Spatial inertia (6, 6) about link j's line tip of all beyond it, joints and rotors locked.
+    """Spatial inertia (6, 6) about link j's line tip of all beyond it, joints locked.
 
     Rows and columns: velocity, angular velocity, in the axes of the undeflected line.
     """
@@ -163,8 +155,6 @@ def inertia_expression(arm: Arm, j: int, joints: ca.SX) -> ca.SX:
     v, omega = ca.SX.sym("v", 3), ca.SX.sym("w", 3)
     twist, energy = _beyond_own_tip(arm.links[j], (v, omega)), ca.SX(0)
     for i, link in enumerate(arm.links[j + 1 :], start=j + 1):
-        if (rotor := link.flexible_joint) and rotor.carried:
-            energy += rotor.rotor_inertia * twist[1][2] ** 2 / 2
         q, rate = ca.SX.sym("q"), ca.SX.sym("q_rate")
         local = Local(joint=q, elastic=ca.SX(0, 1), joint_rate=rate, elastic_rate=ca.SX(0, 1))
         body = Body(link=link, planes={})

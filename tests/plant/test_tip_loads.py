@@ -73,36 +73,6 @@ def test_the_drive_of_the_next_joint_counts_where_asked(make, drive, inertia):
     np.testing.assert_allclose(np.subtract(loads[1], loads[0]), [0, inertia, 0], atol=1e-15)
 
 
-CARRIED = {"rotor_inertia": 0.02, "gear": 3.0, "stiffness": 9.0, "carried": True}
-
-
-@pytest.mark.parametrize("rotors", [(1,), (2,), (1, 2)])
-def test_carried_rotors_turn_with_the_links_that_carry_them(rotors, make, plant_of):
-    # about joint 1, all beyond locked: the uniform line, and its load by Steiner's rule
-    second = {"dh": {"a": 0.6, "alpha": 0.5}, "mass_per_length": 0.4, "joint_inertia": 0.05}
-    third = {"dh": {"a": 0.5}, "mass_per_length": 0.3}
-    for j in rotors:
-        (second, third)[j - 1]["flexible_joint"] = CARRIED
-    arm = planar(make, second, third, {"mass": 0.2})
-    plant = plant_of(arm, "elements", 1)
-    q = plant.straight(np.array([0.0, 0.4, 0.9]))
-    M, J, D = physical(tip_load(arm, 0, "y"))
-
-    about_joint = 0.4 * 0.8**2 / 3 + M * 0.8**2 + 2 * D * 0.8 + J
-    assert about_joint == pytest.approx(plant.mass_matrix(q)[0, 0], rel=1e-12)
-
-
-@pytest.mark.parametrize(("include", "inertia"), [(["J"], 0.02), (["R"], 0.09), (["J", "R"], 0.09)])
-def test_a_carried_rotor_counts_once_whatever_its_gear(include, inertia, make):
-    drive = {"joint_inertia": 0.07}
-    loads = [
-        physical(tip_load(planar(make, second, {}, {}, include), 0, "y"))
-        for second in (drive | {"flexible_joint": CARRIED}, {})
-    ]
-
-    np.testing.assert_allclose(np.subtract(*loads), [0, inertia, 0], atol=1e-15)
-
-
 def drive_of_second(make, joint, direction, alpha):
     """Inertia [kg m^2] that R adds to link 1, of 1 kg and 1 m, from a second joint with 0.07."""
     size = "total_length" if joint == "prismatic" else "length"
