@@ -157,6 +157,15 @@ def test_holding_torques_are_torques_whatever_is_commanded(flexctl, files, tmp_p
     assert rests[0]["holding_torque"] == pytest.approx(rests[1]["holding_torque"], rel=1e-12)
 
 
+def test_friction_of_a_rigid_joint_acts_behind_the_gear_of_its_motor(flexctl, files):
+    arm, *_ = files()
+    limited = "limits = { torque = 9.0 }"
+    arm.write_text(arm.read_text().replace(limited, "friction = { coulomb = 0.02 }"))
+    found = json.loads(flexctl("inspect", arm, "-m", "1", "--json").out)["friction"]
+
+    assert {joint: own["side"] for joint, own in found.items()} == {"joint2": "link"}
+
+
 def test_an_inspection_says_what_the_motors_do(flexctl, files):
     arm, *_ = files("voltage_limit = 24.0")
     found = json.loads(flexctl("inspect", arm, "-m", "1", "--json").out)["motors"]

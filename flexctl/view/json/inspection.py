@@ -91,9 +91,16 @@ def _flexible_joints(arm: Arm) -> dict[str, dict[str, Any]]:
 
 
 def _friction(arm: Arm) -> dict[str, dict[str, Any]]:
-    """Return the friction of every joint that has some, in units of its side, by joint."""
+    """Return the friction of every joint that has some, in units of its side, by joint.
+
+    That of a rigid joint acts behind the gear of a motor, whatever its side.
+    """
     return {
-        arm.joints[j]: {**own.model_dump(), "static": own.breakaway}
+        arm.joints[j]: {
+            **own.model_dump(),
+            "static": own.breakaway,
+            "side": "link" if link.motor and not link.flexible_joint else own.side,
+        }
         for j, link in enumerate(arm.links)
         if (own := link.friction) is not None
     }
