@@ -95,9 +95,10 @@ def _noisy(e: Evaluation) -> list[str]:
     """Say what the stated noise does to the loop at rest; none where none is stated."""
     if e.noise is None:
         return []
-    rms, steps = e.noise.tip_rms, " and the rounding of readings" if e.noise.rounded else ""
+    rms = e.noise.tip_rms
+    steps = ", with the rounding of readings counted as noise," if e.noise.rounded else ""
     size = length(rms) if rms >= _VISIBLE else f"less than {length(_VISIBLE)}"
-    moves, held = "move" if steps else "moves", ""
+    moves, held = "moves", ""
     if e.friction:
         moves, held = "would move", " if dry friction did not hold its joints"
     return [f"At rest the stated noise{steps} {moves} its tip by {size} rms{held}."]
