@@ -25,6 +25,7 @@ _ROUND_OFF = 1e-12  # of a position limit: what is no excess
 _LONG = 4.0  # usual lengths: a longer run has more samples
 _MOST = 100_000  # even samples, at most
 _BESIDE = 1e-9  # of the duration: samples as near as that are one, or just beside a jump
+_GRADED = 3e-4, 40.0, 400  # of an even step: first and last sample after a step, and their number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +124,8 @@ def run_times(loop: ClosedLoop) -> Array:
     A long run has more of them, so that its figures are as accurate as those of a short one. Of a
     sampled law also those at which its torques jump: none is missed then, whatever its noise. Where
     the reference jumps, or a second loop takes over, there is one just before and one just after.
+    A continuous law answers steps of its desired position with pulses as short as its filters:
+    samples are dense just after them.
     """
     parts = ceil(loop.duration / (_LONG * loop.controller.usual_duration))
     even = np.linspace(0, loop.duration, 1 + min(parts * (DEFAULT_SAMPLES - 1), _MOST))
@@ -133,12 +136,19 @@ def run_times(loop: ClosedLoop) -> Array:
     both = np.array(_both_sides(loop.controller))
     both = np.concatenate([both, both + _BESIDE * loop.duration])
     t = np.union1d(t, both[both < loop.duration])
+    after = _after_steps(loop.controller, even[1])
+    t = np.union1d(t, _apart(after[after < loop.duration], t, _BESIDE * loop.duration))
     jumps = _jumps(loop)
-    if not len(jumps):
+    return np.union1d(_apart(t, jumps, _BESIDE * loop.duration / 2), jumps)
+
+
+def _apart(t: Array, others: Array, least: float) -> Array:
+    """Return the times t (.,) more than `least` [s] from each of the others, which ascend."""
+    if not len(others):
         return t
-    k = np.searchsorted(jumps, t).clip(1, max(len(jumps) - 1, 1))
-    near = np.minimum(np.abs(t - jumps[k - 1]), np.abs(t - jumps[k % len(jumps)]))
-    return np.union1d(t[near > _BESIDE * loop.duration / 2], jumps)
+    k = np.searchsorted(others, t)
+    before, after = others[np.maximum(k - 1, 0)], others[np.minimum(k, len(others) - 1)]
+    return t[np.minimum(np.abs(t - before), np.abs(t - after)) > least]
 
 
 def _both_sides(controller: Controller) -> tuple[float, ...]:
@@ -147,6 +157,20 @@ def _both_sides(controller: Controller) -> tuple[float, ...]:
     jumps = () if motion.steps is None else motion.breaks
     takes_over = controller.final_second_loop_weight and not controller.blend
     return (*jumps, motion.duration) if takes_over and not controller.sample_time else jumps
+
+
+def _after_steps(controller: Controller, step: float) -> Array:
+    """Return times [s] just after steps of the desired position, for a law that is not sampled.
+
+    They lie in a geometric sequence: what such a law derives decays at a rate of its own filter,
+    which may be much faster than the even samples, of this `step` [s].
+    """
+    motion = controller.reference
+    jumps = controller.design.reference.kind == "setpoint" and (motion.start != motion.final).any()
+    if controller.sample_time or not jumps:
+        return np.zeros(0)
+    steps = (0.0, *(motion.breaks if motion.steps is not None else ()))
+    return np.unique(np.add.outer(steps, step * np.geomspace(*_GRADED)))
 
 
 def _jumps(loop: ClosedLoop) -> Array:

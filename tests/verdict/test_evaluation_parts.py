@@ -17,6 +17,7 @@ from flexctl.verdict import evaluation as module
 def timed(duration, end):
     controller = SimpleNamespace(
         reference=SimpleNamespace(duration=end, steps=None),
+        design=SimpleNamespace(reference=SimpleNamespace(kind="quintic")),
         sample_time=None,
         usual_duration=end + 0.5,
         final_second_loop_weight=0.0,
