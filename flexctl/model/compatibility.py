@@ -37,7 +37,7 @@ def check_design(arm: Arm, design: Design, reached: Sequence[float] | None = Non
 def _faults(arm: Arm, design: Design, reached: Sequence[float] | None) -> Faults:
     joints = len(arm.links)
     each = f"{joints} number{'s' * (joints != 1)}, one per joint of {arm.name}"
-    one_or_each = f"one number, or {joints}, one per joint of {arm.name}"
+    one_or_each = "one number" + f", or {joints}, one per joint of {arm.name}" * (joints > 1)
     gains = design.gains.model_dump(exclude_none=True) if design.gains else {}
     for key, gain in gains.items():
         if len(gain) not in (1, joints):
@@ -87,12 +87,20 @@ def _instrument_faults(arm: Arm, design: Design) -> Faults:
             expected = f"a joint of {arm.name} ({nearest(one.joint, list(joints))})"
             yield f"{key}.joint", expected, one.joint
         if one.at_line and not lines:
-            yield f"{key}.kind", f"none of a line, as no link of {arm.name} bends", one.kind
+            yield (
+                f"{key}.kind",
+                f"an instrument of a joint, as no link of {arm.name} bends",
+                one.kind,
+            )
         if one.line is not None and one.line not in lines:
             yield f"{key}.line", f"a line of {arm.name} ({nearest(one.line, lines)})", one.line
         if one.kind == "torque" and not (one.joint in springs if one.joint else springs):
-            where = f"{one.joint} of {arm.name}" if one.joint else f"any joint of {arm.name}"
-            expected = f"a flexible joint, as {where} has no spring whose torque could be read"
+            lacks = (
+                f"{one.joint} of {arm.name} has no"
+                if one.joint
+                else f"no joint of {arm.name} has a"
+            )
+            expected = f"a flexible joint, as {lacks} spring whose torque could be read"
             yield f"{key}.joint", expected, one.joint or NOTHING
 
 

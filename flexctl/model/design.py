@@ -219,7 +219,8 @@ class Reference(Record):
                 yield key, as_many, values
         jumps = self.kind == "setpoint"
         if durations != 1 and (durations != joints or jumps):
-            yield "duration", "one number" + ("" if jumps else f", or {as_many}"), self.duration
+            alone = jumps or joints == 1
+            yield "duration", "one number" + ("" if alone else f", or {as_many}"), self.duration
 
     def _motion_faults(self) -> Faults:
         """Yield numbers that a motion in memory does not have: it stays the function that it is."""

@@ -109,7 +109,10 @@ class Filter(Record):
             yield "ratio" if self.ratio else "phase_lead", both, given
         zero, pole = self.notch_damping
         if self.kind == "notch" and zero >= pole:
-            yield "zero_damping", f"less than pole_damping, {pole:g}", zero
+            if self.zero_damping is None:
+                yield "pole_damping", f"more than zero_damping ({zero:g} by default)", pole
+            else:
+                yield "zero_damping", f"less than pole_damping, {pole:g}", zero
 
     def _low_pass_faults(self) -> Faults:
         if self.states > _MOST[self.kind]:

@@ -169,8 +169,8 @@ def active_faults(friction: Friction, ratio: float, rate: float | None) -> Fault
     fastest = friction.passive_rate / ratio
     if rate is not None and fastest < rate:
         expected = (
-            f"a smaller value: above {fastest:.3g} bristles may drive the joint, below limits.rate "
-            f"({rate:g}); at no rate where sigma1 (static/coulomb - 1) <= viscous"
+            f"a smaller value: at rates from {fastest:.3g} to limits.rate ({rate:g}) bristles may "
+            "drive the joint; at none where sigma1 (static/coulomb - 1) <= viscous"
         )
         yield "friction.sigma1", expected, friction.sigma1
 

@@ -68,7 +68,7 @@ class InstrumentChoice(Record):
         if self.at_line and self.xi is None:
             yield "xi", "a number in [0, 1], its place x/l", NOTHING
         if self.kind == "gauge" and self.xi == 1:
-            yield "xi", "less than 1, as a free end has no curvature", self.xi
+            yield "xi", "less than 1, as a gauge lies before the end of its line", self.xi
         if self.kind == "deflection" and self.xi == 0:
             yield "xi", "more than 0, as a line is clamped there", self.xi
         if self.kind == "torque" and self.side is not None:
@@ -114,7 +114,7 @@ def _continuous_faults(one: InstrumentChoice, key: str) -> Faults:
             expected = f"0, as the law is continuous (with a loop.sample_time it may have a {name})"
             yield f"{key}.{name}", expected, value
     if one.kind == "difference" and not one.time_constant:
-        expected = "more than 0 [s], as the law is continuous (without it, a loop.sample_time)"
+        expected = "more than 0 [s], as the law is continuous (or a loop.sample_time)"
         yield f"{key}.time_constant", expected, one.time_constant
 
 
@@ -139,10 +139,11 @@ def _cycle_faults(instruments: Sequence[InstrumentChoice], T: float) -> Faults:
     every = [one.every(T) for one in instruments]
     if lcm(*every) > _LONGEST:
         rarest = max(range(len(every)), key=every.__getitem__)
+        several = len(set(every) - {1, lcm(*every)}) > 0
+        most = f"at most {_LONGEST * T:g} ({_LONGEST} samples of the law)"
         yield (
             f"instruments[{rarest + 1}].sample_time",
-            f"periods whose least common multiple is at most {_LONGEST * T:g} "
-            f"({_LONGEST} samples of the law)",
+            f"periods whose least common multiple is {most}" if several else most,
             instruments[rarest].sample_time,
         )
 

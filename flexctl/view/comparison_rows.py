@@ -230,7 +230,7 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
                 missing="no equilibrium at a pose",
                 of="stability",
             ),
-            "the same at rest at the worst pose of the motion, without the second loop",
+            "the same at rest at the worst pose of the motion, under the law of the motion",
         ),
         "spectral abscissa, other truth orders": (
             _Merit(
@@ -308,12 +308,13 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
         ),
         "smallest sampling rate": (
             _Merit(_at("margins.min_sampling_rate"), "Hz", min),
-            "at which the sampled and held law is still stable, and which its design allows",
+            "from which on the loop is stable with its law sampled and held, and which its design "
+            "allows",
         ),
         "smaller rates refused by": (
             _Merit(_at("margins.sampling_rate_limited_by"), optional=True),
             "key of the design, such as a frequency that must lie below the Nyquist frequency; "
-            "-: a smaller rate is unstable",
+            "-: at a smaller rate the loop is unstable, or no rate is known",
         ),
     },
     "Margins at the sensors (worst reading)": {
@@ -325,7 +326,8 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
                 endless=NO_LIMIT_DB,
                 optional=True,
             ),
-            "factor that one reading may be off by; -: the law reads the state of the arm",
+            "factor that one reading may be off by; -: the law reads the state of the arm, or the "
+            "loop has no margins",
         ),
         "phase of a reading": (
             _Merit(_at("margins.sensors.phase_deg", _smallest), "deg", max, optional=True),
@@ -338,7 +340,7 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
         "disk, all readings at once": (
             _Merit(_at("margins.sensors.disk"), "", max, optional=True),
             "gain and phase together, all readings of instruments independently; -: the law reads "
-            "the state of the arm",
+            "the state of the arm, or the loop has no margins",
         ),
     },
     "At rest, under the stated noise": {
@@ -372,8 +374,8 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
                 missing="no margin",
                 of="stiffness",
             ),
-            "the same at the pose of the motion that tolerates least, held still, without the "
-            "second loop",
+            "the same at the pose of the motion that tolerates least, held still, under the law of "
+            "the motion",
         ),
         "growth over the motion at 10 %": (
             _Merit(

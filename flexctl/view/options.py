@@ -170,7 +170,7 @@ class SimulateOptions(LoopOptions):
     """Run DESIGN on MODEL once; --out run.nc keeps all signals."""
 
     at: tuple[str, ...] = _several(
-        "--at", "T1,T2,...", "Sample times [s]; default 11 (repeatable)."
+        "--at", "T1,T2,...", "Sample times [s]; default 11 even ones (repeatable)."
     )
     duration: float | None = _option(
         "--duration", None, "Length of the run [s]; default the design's."
@@ -292,7 +292,8 @@ class TuneOptions(VariedOptions):
         "--minimise",
         "METRIC",
         "A metric or a sum A*METRIC+B*METRIC; of several the greatest counts (repeatable). "
-        "Default: [tune] of the file, else the settling time.",
+        "Of one of which more is better the opposite counts. Default: [tune] of the file, else the "
+        "settling time, or the rms tip error where no rest follows.",
     )
     subject: tuple[str, ...] = _several(
         "--subject",

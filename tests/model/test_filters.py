@@ -30,6 +30,7 @@ REFUSED = [
     (NOTCH | {"frequency": float("inf")}, "frequency: expected a number above 0.*, got Infinity$"),
     (NOTCH | {"order": 2}, "order: expected no such key, as kind is notch, got 2"),
     (NOTCH | {"zero_damping": 0.6}, "zero_damping: expected less than pole_damping, 0.5, got 0.6"),
+    (NOTCH | {"pole_damping": 0.03}, "pole_damping: expected more than zero_damping .0.05 by def"),
     (NOTCH | {"held": "all"}, "held: expected no such key, as frequency is a number"),
     (LOW | {"order": 3}, "order: expected 1 or 2 .kind roll-off has more., got 3"),
     (LOW | {"order": 1, "damping_ratio": 0.7}, "damping_ratio: expected no such key, as order is"),

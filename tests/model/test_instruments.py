@@ -33,7 +33,7 @@ def refusal(write, text, check=False):
     [
         ('kind = "encoder"\nxi = 0.1', "xi: expected no such key, as kind is encoder, got 0.1"),
         ('kind = "gauge"', "xi: expected a number in [0, 1], its place x/l, got nothing"),
-        ('kind = "gauge"\nxi = 1.0', "xi: expected less than 1, as a free end has no curvature"),
+        ('kind = "gauge"\nxi = 1.0', "xi: expected less than 1, as a gauge lies before the end"),
         ('kind = "deflection"\nxi = 0', "xi: expected more than 0, as a line is clamped there"),
         ('kind = "gauge"\nxi = 0.1\njoint = "joint1"', "joint: expected no such key, as kind is g"),
         ('kind = "torque"\nside = "link"', "side: expected no such key, as kind is torque"),
@@ -42,7 +42,10 @@ def refusal(write, text, check=False):
         ('kind = "encoder"\nresolution = -1.0', "resolution: expected at least 0, got -1.0"),
         ('kind = "encoder"\nsample_time = 0.0025', "sample_time: expected 0, or a whole fraction"),
         ('kind = "encoder"\nsample_time = 0.0003', "sample_time: expected 0, or a whole fraction"),
-        ('kind = "encoder"\nsample_time = 0.101', "sample_time: expected periods whose least com"),
+        (
+            'kind = "encoder"\nsample_time = 0.101',
+            "sample_time: expected at most 0.1 (100 samples ",
+        ),
         (
             'kind = "encoder"\nsample_time = 0.0005\ndelay = 0.0005',
             "delay: expected a multiple of 0.001 (loop.sample_time), as readings are taken more",
@@ -67,6 +70,11 @@ def test_a_faulty_instrument_is_refused_in_one_line(write, instrument, message):
             "observer.noise.encoder: expected no such key beside instruments, which have their ow",
         ),
         (ENCODER + LOOP, "instruments[2]: expected every instrument once, got "),
+        (
+            'sample_time = 0.007\n[[instruments]]\nkind = "tachometer"\nsample_time = 0.015\n'
+            + LOOP,
+            "instruments[2].sample_time: expected periods whose least common multiple is at most",
+        ),
     ],
 )
 def test_what_does_not_go_with_instruments_is_refused(write, more, message):
@@ -87,8 +95,8 @@ def test_readings_of_a_continuous_law_are_ideal_but_for_noise(write, key, value)
 def test_a_difference_of_a_continuous_law_needs_its_filter(write):
     text = START + ENCODER + '[[instruments]]\nkind = "difference"\n'
     assert refusal(write, text) == (
-        "instruments[2].time_constant: expected more than 0 [s], as the law is continuous (without "
-        "it, a loop.sample_time), got 0.0"
+        "instruments[2].time_constant: expected more than 0 [s], as the law is continuous (or a "
+        "loop.sample_time), got 0.0"
     )
 
 

@@ -930,7 +930,7 @@ def test_where_no_loop_is_stable_that_is_said_and_nothing_of_limits_or_finer_mod
     said = explain(found)
 
     assert not found.improved
-    assert "No loop was found that is stable and whose run succeeds: " in said
+    assert "No loop was found that is stable and whose run succeeds; " in said
     assert "spillover" not in said
     assert "violates" not in said
 

@@ -140,6 +140,21 @@ def test_poses_without_a_result_are_counted_beside_those_that_are_judged():
         assert ("not be judged" in words) == bool(said)
 
 
+def test_poses_that_are_unstable_on_the_truth_are_counted():
+    record = frequency_response(closed(single_link(), [0.0], [0.6], 2), [1.0])
+    near = NeglectedModes(t=0.2, peak=1.5, frequency=3.0, scaled_peak=1.5, why="")
+    near = replace(near, abscissa_design=-1.0, abscissa_truth=-1.0)
+    lost = replace(near, abscissa_truth=0.3)
+
+    for found, said in (
+        ((near, near), "is stable."),
+        ((near, lost), "is not stable at 1 of 2 poses."),
+        ((lost,), "is not stable."),
+    ):
+        words = neglected_words(replace(record, neglected=found))
+        assert words.endswith(f"by its eigenvalues the loop on the truth {said}")
+
+
 def test_an_infinite_size_of_what_is_neglected_is_said_without_a_number():
     record = frequency_response(closed(single_link(), [0.0], [0.6], 2), [1.0, 200.0])
     pose = NeglectedModes(t=None, peak=np.inf, frequency=126.0, scaled_peak=np.inf)

@@ -270,7 +270,7 @@ def test_a_limit_of_the_torque_needs_an_arm_with_limits(flexctl):
     words = ["planar-two-link", "two-link-decoupling", "--subject", "effort.peak<=limits"]
     said = flexctl("tune", *words)
     assert said.status == 2
-    assert "no joint of the arm has a torque limit" in said.err
+    assert "expected an arm that limits a torque, current or voltage" in said.err
 
 
 @pytest.mark.parametrize(

@@ -84,9 +84,10 @@ def check_metrics(
             expected = f"{one.key} {sign} NUMBER, as {which} of it is better"
             raise InputError(f"subject_to: expected {expected}, got {one}")
         _check_value(one, loop)
-        if one.torque_limits and not np.isfinite(loop.holding_limit).any():
-            why = "no joint of the arm has a torque limit"
         _refuse("subject_to", str(one), why)
+        if one.torque_limits and not np.isfinite(loop.holding_limit).any():
+            expected = "an arm that limits a torque, current or voltage"
+            raise InputError(f"subject_to: expected {expected}, got {one} (no joint has a limit)")
 
 
 def _check_value(one: Requirement, loop: ClosedLoop) -> None:

@@ -91,8 +91,8 @@ def _table(record: LoopResponses, answer: dict[str, Any]) -> RenderableType:
     if record.peaks and len(record.at("actuator")) > 1:
         Ms, Mt = record.peaks.Ms, record.peaks.Mt
         remarks.append(
-            f"all actuators together: Ms = {Ms:.3g}, Mt = {Mt:.3g}, largest singular values, which "
-            "depend on the units of the actuators (N m, N, A or V)"
+            f"all actuators together: Ms = {Ms:.3g}, Mt = {Mt:.3g}, largest singular values; where "
+            "units of actuators differ (N m, N, A, V), they depend on them"
         )
     return Group(table, *notes(remarks), literal(answer["verdict"], "bold"))
 

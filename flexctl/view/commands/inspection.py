@@ -114,7 +114,7 @@ def _springs(joints: Mapping[str, Any]) -> RenderableType:
 def _friction(joints: Mapping[str, Any]) -> RenderableType:
     """Make the table of the friction of joints, in units of their sides."""
     heads = ("viscous", "Coulomb", "static", "at", "model")
-    title = "Friction [N m s/rad, N m; sliding: N s/m, N]"
+    title = "Friction, in units of its side [N m s/rad, N m; sliding, at the link: N s/m, N]"
     keys = ("viscous", "coulomb", "static")
     rows = [
         (name, *(number(own[key]) for key in keys), own["side"], own["model"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from flexctl.view.request import judged_on, load_arm, load_gain_set, read_specs
 from flexctl.view.requirements import check_keys
 from flexctl.view.tuned_file import tuned_text
 from flexctl.view.words.metrics import metric_value, units_for
-from flexctl.view.words.numbers import basis_words, figure, percent
+from flexctl.view.words.numbers import basis_words, counted, figure, percent
 from flexctl.view.words.tuning import (
     active_limits,
     limit_text,
@@ -43,6 +44,7 @@ from flexctl.view.words.tuning import (
 )
 
 _NO_LIMITS = "none"
+_SETTLING = "residual.settling_time"
 _PASSED = "quantile untied starts evaluations unseen seed jobs ledger shapes"
 
 
@@ -109,9 +111,12 @@ def _teller(say: Callable[[str], None], options: TuneOptions, design: Any) -> An
         if own:
             value = objective_value(read_objective(own), step.objective)
         kept = "limits kept"
-        if step.violation:
-            kept = f"{step.worst or 'stability'} violated by {percent(step.violation)}"
-        say(f"{step.evaluations} evaluations of the first start: objective {value}, {kept}")
+        if step.violation:  # of a settling time it is no share of the limit
+            finite = isfinite(step.violation) and not step.worst.startswith(_SETTLING)
+            by = f" by {percent(step.violation)}" if finite else ""
+            kept = f"{step.worst or 'stability'} violated{by}"
+        count = counted(step.evaluations, "evaluation")
+        say(f"{count} of the first start: objective {value}, {kept}")
 
     return tell
 

@@ -45,7 +45,7 @@ def verdict_words(record: EigenvalueLoci) -> str:
     rate = float(slowest.values.real[k])
     at = f"{record.parameter} = {value_words(float(record.s[k]), record)}"
     state = "Fastest growth" if rate > 0 else "Slowest decay"
-    decay = f"{state}: {branch_words(slowest)}, {abs(rate):.3g} 1/s at {at}."
+    decay = f"{state}: {branch_words(slowest)}, {figure(abs(rate))} 1/s at {at}."
     return f"{stability_words(record)} {decay} {sure}"
 
 

@@ -50,8 +50,8 @@ def stability_margin_words(margins: StabilityMargins) -> str:
     return (
         f"Stability margins at {'; '.join(each)}. All joints together: "
         f"{_limited(margins.common_delay_seconds, 1e3, 'ms of delay')}, disk margin "
-        f"{margins.disk:.3g} (smallest at {margins.disk_frequency:.3g} rad/s). Sensitivity peaks: "
-        f"Ms {margins.joint_sensitivity_peak.max():.3g}, Mt "
+        f"{margins.disk:.3g} (smallest at {figure(margins.disk_frequency)} rad/s). Sensitivity "
+        f"peaks: Ms {margins.joint_sensitivity_peak.max():.3g}, Mt "
         f"{margins.joint_complementary_peak.max():.3g} of one joint.{bound}"
     )
 
@@ -69,8 +69,8 @@ def sensor_margin_words(margins: SensorMargins) -> str:
     bound = " Delay margins are upper bounds." if margins.delay_may_be_less else ""
     return (
         f"Stability margins at the sensors, {'; '.join(each)}. All readings together: disk margin "
-        f"{margins.disk:.3g} (smallest at {margins.disk_frequency:.3g} rad/s). Sensitivity peaks: "
-        f"Ms {margins.reading_sensitivity_peak.max():.3g}, Mt "
+        f"{margins.disk:.3g} (smallest at {figure(margins.disk_frequency)} rad/s). Sensitivity "
+        f"peaks: Ms {margins.reading_sensitivity_peak.max():.3g}, Mt "
         f"{margins.reading_complementary_peak.max():.3g} of one reading.{bound}"
     )
 
@@ -135,7 +135,9 @@ def lost_words(at: IndependentErrorsAt) -> str:
 
 
 def _at(frequency: float) -> str:
-    return f"at {frequency:.4g} rad/s" if np.isfinite(frequency) else "at no finite frequency"
+    return (
+        f"at {figure(frequency, 4)} rad/s" if np.isfinite(frequency) else "at no finite frequency"
+    )
 
 
 def range_words(guaranteed: Guaranteed) -> str:
@@ -356,7 +358,7 @@ def _followed(margin: StiffnessMargin) -> str:
     known = [margin.exact, *(pose.interval for pose in margin.path if pose.interval)]
     if all(interval.proven for interval in known):
         return ""
-    why = "Under gravity the equilibrium moves with the error"
+    why = "The error moves the equilibrium, or enters the law many times"
     if any(interval.repeats for interval in known):
         why = "The law repeats after several samples"
     return f"{why}: the limits were found by continuation and are not proven. "
@@ -482,4 +484,4 @@ def crossing(bound: Bound) -> str:
 
 def swing(bound: Bound) -> str:
     """Name the frequency of what crosses, or say that it is a real eigenvalue."""
-    return f"at {bound.frequency:.3g} rad/s" if bound.frequency else "(real eigenvalue)"
+    return f"at {figure(bound.frequency)} rad/s" if bound.frequency else "(real eigenvalue)"

@@ -47,9 +47,11 @@ _NAMES = {
     "noise.torque_rms": "rms command by noise",
     "stiffness.lemma.alpha_star": "stiffness overestimate tolerated by the lemma",
     "stiffness.exact.alpha_upper": "stiffness overestimate tolerated at the final pose",
-    "stiffness.exact.alpha_lower": "stiffness underestimate tolerated at the final pose",
+    "stiffness.exact.alpha_lower": "lower end of the tolerated stiffness errors at the final pose",
     "stiffness.exact.path_alpha_upper": "stiffness overestimate tolerated along the motion",
-    "stiffness.exact.path_alpha_lower": "stiffness underestimate tolerated along the motion",
+    "stiffness.exact.path_alpha_lower": (
+        "lower end of the tolerated stiffness errors along the motion"
+    ),
     "stiffness.exact.path_growth": "growth over the motion",
     "friction.stable": "stability with friction",
     "friction.slides": "stability of slow sliding",
@@ -76,9 +78,9 @@ def units_for(e: Evaluation) -> Mapping[str, str]:
     if e.rest is None:
         return units
     sliding, joints = len(e.rest.sliding), len(e.rest.offset)
-    key = "tracking.joint_error_max"
     if not 0 < sliding < joints:
-        units[key] = units[key].split(" or ")[-1 if sliding else 0]
+        for key in ("tracking.joint_error_max", "friction.amplitude"):
+            units[key] = units[key].split(" or ")[-1 if sliding else 0]
     return units
 
 

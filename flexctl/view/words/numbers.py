@@ -59,7 +59,7 @@ def percent(share: float | None) -> str:
 def figure(value: float, digits: int = 3) -> str:
     """Write a number with so many digits, and a large one in full: 12700, not 1.27e+04."""
     value += 0.0  # no minus zero
-    return f"{value:.0f}" if 10**digits <= abs(value) < _LARGE else f"{value:.{digits}g}"
+    return f"{value:.0f}" if 10**digits - 0.5 <= abs(value) < _LARGE else f"{value:.{digits}g}"
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -146,7 +146,7 @@ def limit_words(loss: StabilityLimit) -> str:
         return f"torque limit of {in_words(loss.mode)}"
     if loss.ends == "fold":
         return f"fold of the equilibrium, critical mode {in_words(loss.mode)}"
-    swing = f" at {loss.frequency:.3g} rad/s" if loss.frequency else ""
+    swing = f" at {figure(loss.frequency)} rad/s" if loss.frequency else ""
     return f"{loss.kind} of {in_words(loss.mode)}{swing}"
 
 

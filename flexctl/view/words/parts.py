@@ -9,7 +9,15 @@ from flexctl.loop import ClosedLoop, LinearLoop, damping_ratios, judge_poles, sp
 from flexctl.model import Arm, BasisChoice, Design
 from flexctl.plant import LinearPlant, Plant
 from flexctl.simulation import Trajectory
-from flexctl.view.words.numbers import at_most, basis_words, length, limit_name, listed, percent
+from flexctl.view.words.numbers import (
+    at_most,
+    basis_words,
+    figure,
+    length,
+    limit_name,
+    listed,
+    percent,
+)
 
 _FEW = 4  # names that are listed
 
@@ -85,14 +93,13 @@ def linear_plant_words(plant: LinearPlant) -> str:
     squares = plant.modes()[0]
     size = f"Linear plant with {len(plant.states)} states"
     if squares[0] < 0:
-        return f"{size}: with its joints free it falls, at {np.sqrt(-squares[0]):.3g} 1/s."
+        return f"{size}: with its joints free it falls, at {figure(np.sqrt(-squares[0]))} 1/s."
     rigid, w = np.count_nonzero(squares == 0), np.sqrt(squares[squares > 0])
     motions = _count(int(rigid), "rigid-body motion")
     if not len(w):
         return f"{size}: {motions}."
-    return (
-        f"{size}: {motions}, first natural frequency {w[0]:.4g} rad/s, highest {w[-1]:.4g} rad/s."
-    )
+    first, last = figure(w[0], 4), figure(w[-1], 4)
+    return f"{size}: {motions}, first natural frequency {first} rad/s, highest {last} rad/s."
 
 
 def linear_loop_words(loop: LinearLoop) -> str:
@@ -100,15 +107,17 @@ def linear_loop_words(loop: LinearLoop) -> str:
     poles, stable = loop.poles, judge_poles(loop.poles)
     rate = spectral_abscissa(poles)
     if stable is False:
-        verdict = f"unstable: a disturbance grows at {rate:.3g} 1/s"
+        verdict = f"unstable: a disturbance grows at {figure(rate)} 1/s"
     elif stable is True:
-        verdict = f"stable: the slowest eigenvalue decays at {-rate:.3g} 1/s"
+        verdict = f"stable: the slowest eigenvalue decays at {figure(-rate)} 1/s"
     else:
         verdict = "marginally stable: a disturbance does not decay"
     timing = _timing(loop.sample_time, loop.delay)
     zeta = damping_ratios(poles)
     least = int(zeta.argmin())
-    damped = f"smallest damping ratio {percent(zeta[least])} at {abs(poles[least]):.4g} rad/s"
+    damped = (
+        f"smallest damping ratio {percent(zeta[least])} at {figure(abs(poles[least]), 4)} rad/s"
+    )
     return f"The linear loop, {timing}, is {verdict}; {damped}."
 
 

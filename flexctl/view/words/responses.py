@@ -24,8 +24,8 @@ def responses_words(record: LoopResponses) -> str:
     name = " on ".join(filter(None, (record.design, record.model))) or "The loop"
     if record.no_margins:
         return (
-            f"{name} has no margins: not all eigenvalues of the closed loop decay. Its loop gain "
-            "is that of the broken loop all the same."
+            f"{name} has no margins: not all eigenvalues of the closed loop decay. The gain of the "
+            "broken loop is given all the same."
         )
     actuators = _place(record, "actuator", "Broken at the actuators")
     sensors = _place(record, "sensor", "Broken at the sensors")
@@ -52,8 +52,8 @@ def _proven(record: LoopResponses, judged: Sequence[NeglectedModes]) -> str:
     if all(one.proven for one in judged):
         poses = "pose" if len(judged) == 1 else "poses"
         return (
-            f"At the judged {poses} what the design's model leaves out does not destabilise it, "
-            f"whatever its phase: sigma_max(T) |error| is at most {worst.peak:.3g} "
+            f"At the judged {poses} what the design's model leaves out does not destabilise the "
+            f"loop, whatever its phase: sigma_max(T) |error| is at most {worst.peak:.3g} "
             f"{_where(record, worst.frequency)}{_scaled(worst.peak, judged)}."
         )
     unproven = [one for one in judged if not one.proven]
@@ -67,10 +67,12 @@ def _proven(record: LoopResponses, judged: Sequence[NeglectedModes]) -> str:
         why = f"sigma_max(T) |error| has no limit {where}{at}, {lacks}"
     if worst.scaled_peak < 1:
         why = "the loop gains have different numbers of unstable poles, or its own loop is unstable"
-    exact = "stable" if all(one.stable for one in judged) else "not stable"
+    lost = sum(not one.stable for one in judged)
+    exact = "not stable" if lost else "stable"
+    where = f" at {lost} of {len(judged)} poses" if lost and len(judged) > 1 else ""
     return (
         f"Robustness to what the design's model leaves out is not proven by its size ({why}); "
-        f"by its eigenvalues the loop on the truth is {exact}."
+        f"by its eigenvalues the loop on the truth is {exact}{where}."
     )
 
 

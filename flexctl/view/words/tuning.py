@@ -98,7 +98,7 @@ def trade_off_words(found: TradeOff) -> str:
         for one in (found.front[0], found.front[-1])
     ]
     if len(found.front) == 1:
-        said = f"One design is better in both than all others that were found: {ends[0]}."
+        said = f"No other design that was found is better in either: {ends[0]}."
     else:
         said = (
             f"{len(found.front)} designs, none of which is better in both than another, from "
@@ -106,8 +106,12 @@ def trade_off_words(found: TradeOff) -> str:
         )
     ended = [one.tuning.starts[0].status for one in found.front if one.tuning and one.tuning.starts]
     if (short := ended.count("limit")) and not found.interrupted:
-        which = "Its search" if len(ended) == 1 else f"{short} of its {len(ended)} searches"
-        more = f" {which} used up all evaluations; more (--evaluations) may move the front."
+        of = "this design" if len(found.front) == 1 else f"{short} of these designs"
+        searches = "search" if short == 1 else "searches"
+        more = (
+            f" The {searches} of {of} used up all evaluations; more (--evaluations) may move the "
+            "front."
+        )
     return f"{said} Found with {cost}.{more}"
 
 
@@ -183,8 +187,8 @@ def _gained(tuning: Tuning) -> str:
     where = f" {on_arms(tuning)}" if _of_several(tuning) else ""
     if not tuning.improved and not tuning.feasible and _is_unstable(tuning.before):
         return (
-            f"No loop was found that is stable and whose run succeeds: {tuning.design.name} is "
-            "not. Try wider bounds, other free numbers or more starts (--starts)."
+            f"No loop was found that is stable and whose run succeeds; {tuning.design.name} itself "
+            "is unstable. Try wider bounds, other free numbers or more starts (--starts)."
         )
     if not tuning.improved and not tuning.feasible:
         return (
@@ -207,9 +211,11 @@ def _gained(tuning: Tuning) -> str:
     if now == was and 0 < gain < np.inf:  # the same in the digits that are written
         was = f"better by {figure(100 * gain / abs(tuning.objective_before), 1)} %"
     else:
-        was = f"was {was}"
+        was = "before: never" if was == "never" else f"was {was}"
     if objective.texts == (_SETTLING,):
         settles = f"settles in {now}" if np.isfinite(tuning.objective_after) else "never settles"
+        if not tuning.objective_after:
+            settles = "has settled when the motion ends"
         first = f"{tuning.tuned.name} {settles} ({was}){where}"
     else:
         first = f"{tuning.tuned.name}: {name} {now} ({was}){where}"
@@ -307,7 +313,7 @@ def _limits(tuning: Tuning) -> Iterator[str]:
     if tuning.improved and tuning.starts and tuning.starts[0].multipliers.get(-1, 0.0) > 0:
         active.append(_stability(tuning))
     if known:
-        held = f"; it is held back by {listed(active)}" if active else "; none is active"
+        held = f"; the objective is held back by {listed(active)}" if active else "; none is active"
         count = len(known)
         which = f"All {count} limits are" if count > 1 else "The limit is"
         yield f"{which} kept{held if tuning.improved else ''}."
@@ -486,10 +492,10 @@ def _searched(tuning: Tuning) -> Iterator[str]:
         yield f"Searched over {counted(len(tuning.free), 'free number')}: {cost}{resumed}."
         yield from _ended(tuning)
     if others := [arm for arm in tuning.judged_on if arm]:
-        watched = sum(arm in tuning.arms for arm in others)
+        watched = sum(arm in tuning.arms for arm in others) or "none"
         yield (
-            f"Verified on {counted(len(others), 'arm')} beside the nominal one, {watched} of which "
-            f"the search had to watch.{_worst_arm(tuning)}"
+            f"Verified on {counted(len(others), 'arm')} beside the nominal one; the search had to "
+            f"watch {watched} of them.{_worst_arm(tuning)}"
         )
 
 
@@ -515,7 +521,7 @@ def _ended(tuning: Tuning) -> Iterator[str]:
         units = units_for(tuning.after)
         first, last = (objective_value(tuning.objective, x, units) for x in (min(ends), max(ends)))
         yield (
-            f"Its {len(ends)} searches ended between {first} and {last}; more starts (--starts) "
+            f"{len(ends)} of its searches ended between {first} and {last}; more starts (--starts) "
             "may find better ones."
         )
 
@@ -537,20 +543,21 @@ def _unseen(tuning: Tuning, unseen: Unseen) -> Iterator[str]:
     worst, arms = arm_words(tuning, unseen.worst), counted(unseen.n, "arm")
     name = objective_name(tuning.objective)
     value = objective_value(tuning.objective, unseen.objective, units_for(tuning.after))
+    none = "the loop is stable and its run succeeds"  # what is counted without limits
+    every, some = ("all limits are kept", "limits are kept") if tuning.constraints else (none, none)
     if unseen.met == unseen.n and tuning.objective.nominal:
-        yield f"On {arms} that tuning had not seen all limits are kept."
+        yield f"On {arms} that tuning had not seen {every}."
         return
     if tuning.quantile is not None:
         said = "" if tuning.objective.nominal else f"{_on_a_share(tuning, unseen, value)}; "
         yield (
-            f"Of {arms} that tuning had not seen, limits are kept on {unseen.met}; {said}the worst "
+            f"Of {arms} that tuning had not seen, {some} on {unseen.met}; {said}the worst "
             f"is {worst}."
         )
         return
     if unseen.met == unseen.n:
         yield (
-            f"On {arms} that tuning had not seen all limits are kept; the worst, {worst}, has "
-            f"{name} {value}."
+            f"On {arms} that tuning had not seen {every}; the worst, {worst}, has {name} {value}."
         )
         return
     if unseen.lost is None:
@@ -559,4 +566,4 @@ def _unseen(tuning: Tuning, unseen: Unseen) -> Iterator[str]:
         units = units_for(tuning.after)
         by = _by(unseen.lost, unseen.violation)
         why = f"on {worst}, the worst, {_short(unseen.lost, units)} is violated {by}"
-    yield f"Of {arms} that tuning had not seen, limits are kept on {unseen.met}; {why}."
+    yield f"Of {arms} that tuning had not seen, {some} on {unseen.met}; {why}."

@@ -19,6 +19,7 @@ from flexctl.verdict import (
 from flexctl.view.words.numbers import (
     angle,
     at_most,
+    figure,
     growth_words,
     length,
     limit_name,
@@ -121,7 +122,7 @@ def _unranked(e: Evaluation, ranked: Sequence[Evaluation]) -> list[str]:
         return [f"{e.name} failed: {e.failed}.", *_stable_by_design(e)]
     if e.stability and not e.stability.stable:
         rate = e.stability.spectral_abscissa
-        said = f"{e.name} is unstable at the final pose: a disturbance grows at {rate:.3g} 1/s"
+        said = f"{e.name} is unstable at the final pose: a disturbance grows at {figure(rate)} 1/s"
         bounded = [_bounds(one.facts) for one in find_reasons(e) if one.code == "friction-vibrates"]
         return [f"{'; '.join([said, *bounded])}.", *_stable_by_design(e)]
     if not e.ranks:
@@ -206,7 +207,7 @@ def _creeps(e: Evaluation) -> str:
     rate = -e.stability.spectral_abscissa if e.stability else 0.0
     decays = "without dry friction its slowest eigenvalue would decay" if e.friction else ""
     decays = decays or "its slowest eigenvalue decays"
-    return f" ({decays} at {rate:.3g} 1/s)" if rate > 0 else ""
+    return f" ({decays} at {figure(rate)} 1/s)" if rate > 0 else ""
 
 
 def _stuck(e: Evaluation) -> bool:
@@ -230,7 +231,7 @@ def rings_words(e: Evaluation) -> str:
         return ""
     ratio = f.held_damping_ratio or 0.0
     damped = f"with a damping ratio of {percent(ratio)}" if abs(ratio) > _UNDAMPED else "undamped"
-    return f"the arm goes on vibrating at {f.held_frequency:.3g} rad/s, {damped}"
+    return f"the arm goes on vibrating at {figure(f.held_frequency)} rad/s, {damped}"
 
 
 def _stays_off(e: Evaluation) -> bool:
@@ -403,7 +404,7 @@ def _stiffness(facts: Mapping[str, Any]) -> str:
     where = (
         "at the worst pose of the motion, held still" if facts["moving"] else "at the final pose"
     )
-    how = "" if facts["proven"] else " (by continuation of the equilibrium, not proven)"
+    how = "" if facts["proven"] else " (by continuation, not proven)"
     moving = ""
     if "growth" in facts:
         moving = f", and {growth_words(facts['error'], facts['growth'], facts['duration'])}"
@@ -424,7 +425,7 @@ def _bounds(facts: Mapping[str, Any]) -> str:
         smaller = f", smaller ones to about {size(facts['smaller'])} at most"
     return (
         f"friction of {where} keeps vibrations below about {size(facts['threshold'])} (at "
-        f"{facts['frequency']:.3g} rad/s) bounded; larger ones grow without limit{smaller} "
+        f"{figure(facts['frequency'])} rad/s) bounded; larger ones grow without limit{smaller} "
         "(describing function)"
     )
 
@@ -443,7 +444,7 @@ def _vibrates(facts: Mapping[str, Any]) -> str:
     largest = size(facts["amplitude"])
     return (
         f"friction of {where} lets {which} grow to an amplitude of about {largest} at "
-        f"{facts['frequency']:.3g} rad/s{smaller} (describing function)"
+        f"{figure(facts['frequency'])} rad/s{smaller} (describing function)"
     )
 
 
@@ -471,7 +472,7 @@ def _sticks(facts: Mapping[str, Any]) -> str:
 
 
 def _spills_at_pose(facts: Mapping[str, Any]) -> str:
-    at = f"at t = {facts['t']:.3g} s a disturbance grows at {facts['rate']:.3g} 1/s"
+    at = f"at t = {facts['t']:.3g} s a disturbance grows at {figure(facts['rate'])} 1/s"
     if len(facts["orders"]) > 1:
         at = f"worst on {facts['worst_order']}, where {at}"
     on = f"{_orders(facts)} (spillover)"
@@ -488,7 +489,7 @@ def _orders(facts: Mapping[str, Any]) -> str:
 _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "open-loop": lambda _: "it is an open loop: nothing brings the joints back after a disturbance",
     "unstable": lambda facts: (
-        f"it is unstable at the final pose: a disturbance grows at {facts['rate']:.3g} 1/s"
+        f"it is unstable at the final pose: a disturbance grows at {figure(facts['rate'])} 1/s"
     ),
     "marginal": lambda _: (
         "at the final pose it is only marginally stable: a disturbance does not decay"
@@ -502,7 +503,7 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ),
     "unstable-at-pose": lambda facts: (
         f"held still at a pose of the motion (t = {facts['t']:.3g} s) it is unstable, a "
-        f"disturbance grows at {facts['rate']:.3g} 1/s"
+        f"disturbance grows at {figure(facts['rate'])} 1/s"
     ),
     "spillover": lambda facts: f"it is unstable on {_orders(facts)} (spillover)",
     "spillover-at-pose": _spills_at_pose,
@@ -510,8 +511,8 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "thin-margins": _thin_margins,
     "thin-sensor-margins": _thin_sensor_margins,
     "delay-is-upper-bound": lambda _: (
-        "its delay margins are upper bounds: a mode is so fast compared with the sampling period "
-        "that narrow ranges of smaller unstable delays may have been missed"
+        "its delay margins are upper bounds: a mode is so fast compared with the sampling period, "
+        "or the margin so many samples, that smaller unstable delays may have been missed"
     ),
     "stiffness": _stiffness,
     "friction-vibrates": _vibrates,

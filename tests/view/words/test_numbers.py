@@ -5,7 +5,16 @@ from dataclasses import replace
 import pytest
 
 from flexctl.view.explain import explain
-from flexctl.view.words.numbers import angle, at_most, counted, length, listed, percent, times
+from flexctl.view.words.numbers import (
+    angle,
+    at_most,
+    counted,
+    figure,
+    length,
+    listed,
+    percent,
+    times,
+)
 from tests.verdict_record import evaluation
 
 
@@ -41,6 +50,14 @@ def test_bounds_of_next_to_nothing_are_strict(value, words):
     assert at_most(length(value)) == words
     residual = replace(evaluation("a").residual, tip_error_max=value)
     assert f"its tip error is {words} and settles" in explain(evaluation("a", residual=residual))
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(12.34, "12.3"), (999.4, "999"), (999.7, "1000"), (12745.0, "12745"), (-0.0, "0")],
+)
+def test_large_figures_are_written_in_full(value, words):
+    assert figure(value) == words
 
 
 @pytest.mark.parametrize(("value", "words"), [(0.00291, "0.291 %"), (0.349, "34.9 %")])

@@ -179,9 +179,7 @@ def test_a_small_stiffness_margin_of_poses_says_what_comes_of_it_in_time(factor,
 
 def test_a_margin_that_is_followed_is_not_called_proven():
     alpha = evaluation("alpha", stiffness=stiffness(0.0413, 0.3, proven=False))
-    assert "at the final pose (by continuation of the equilibrium, not proven)" in verdict(
-        [alpha], [alpha]
-    )
+    assert "at the final pose (by continuation, not proven)" in verdict([alpha], [alpha])
     beta = evaluation("beta", stiffness=stiffness(0.0413, 0.3))
     assert "proven" not in verdict([beta], [beta])
 
