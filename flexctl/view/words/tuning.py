@@ -181,14 +181,15 @@ def _gained(tuning: Tuning) -> str:
     units = units_for(tuning.after)
     now = objective_value(objective, tuning.objective_after, units)
     was = objective_value(objective, tuning.objective_before, units)
+    marginal = tuning.before.stability and tuning.before.stability.stable == "marginal"
+    state = "marginally stable" if marginal else "unstable"
     if not np.isfinite(tuning.objective_before) and _is_unstable(tuning.before):
-        stable = tuning.before.stability and tuning.before.stability.stable
-        was = "marginally stable" if stable == "marginal" else "unstable"
+        was = state
     where = f" {on_arms(tuning)}" if _of_several(tuning) else ""
     if not tuning.improved and not tuning.feasible and _is_unstable(tuning.before):
         return (
             f"No loop was found that is stable and whose run succeeds; {tuning.design.name} itself "
-            "is unstable. Try wider bounds, other free numbers or more starts (--starts)."
+            f"is {state}. Try wider bounds, other free numbers or more starts (--starts)."
         )
     if not tuning.improved and not tuning.feasible:
         return (

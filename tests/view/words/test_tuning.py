@@ -82,6 +82,12 @@ def with_figures(tuned, key, was, now):
     return replace(tuned, worst_before=FIGURES | {key: was}, worst_after=FIGURES | {key: now})
 
 
+def kept(text, before, value, **more):
+    """A limit that is met, with its metric before and after."""
+    known = {"requirement": read_requirement(text), "before": before, "value": value}
+    return Constraint(**known, met=True, violation=0.0, **more)
+
+
 def test_the_proof_is_said_to_be_of_the_linear_loop(tuned):
     said = flexctl.explain(tuned)
     assert "Of the linear loop, at rest at the end of the motion: proven in interval" in said
@@ -288,9 +294,8 @@ def test_searches_of_earlier_rounds_are_not_compared(tuned):
 
 
 def test_torque_limits_that_are_kept_now_are_told(tuned):
-    kept = {"requirement": read_requirement("effort.peak<=limits"), "met": True, "violation": 0.0}
     for was, said in ((False, True), (True, False)):
-        limit = Constraint(before=12.0, value=11.9, was_met=was, **kept)
+        limit = kept("effort.peak<=limits", 12.0, 11.9, was_met=was)
         told = flexctl.explain(replace(tuned, constraints=(limit,)))
         assert ("Kept now, and not before: peak command" in told) == said
 
@@ -314,14 +319,7 @@ def test_limits_are_told_by_their_sign_and_the_unit_of_the_commands(text, unit, 
 
 
 def test_limits_that_an_unstable_start_kept_are_not_told_as_new(tuned):
-    limit = Constraint(
-        requirement=read_requirement("margins.gain_db>=6"),
-        before=9.0,
-        value=8.0,
-        was_met=False,
-        met=True,
-        violation=0.0,
-    )
+    limit = kept("margins.gain_db>=6", 9.0, 8.0, was_met=False)
     unstable = evaluation("hub-pd", stability=replace(tuned.before.stability, stable=False))
     told = flexctl.explain(replace(tuned, before=unstable, constraints=(limit,)))
     assert "Kept now, by a loop that is stable: gain margin at least 6 dB" in told
@@ -373,13 +371,7 @@ def test_models_without_an_equilibrium_are_not_unstable(tuned, rates, words):
 def test_a_share_of_unseen_arms_has_the_objective_or_better(tuned, goal, value, words):
     arm = {"truth.payload.mass": 2.0}
     unseen = Unseen(n=20, met=19, worst=arm, violation=0.1, lost=None, objective=value)
-    gain = Constraint(
-        requirement=read_requirement("margins.gain_db>=6"),
-        before=8.0,
-        value=7.0,
-        met=True,
-        violation=0.0,
-    )
+    gain = kept("margins.gain_db>=6", 8.0, 7.0)
     parts = {"objective": read_objective(goal), "quantile": 0.9, "unseen": unseen}
     assert words in flexctl.explain(replace(tuned, constraints=(gain,), **parts))
     without = flexctl.explain(replace(tuned, constraints=(), **parts))
@@ -406,13 +398,7 @@ def test_what_giving_way_buys_is_of_a_short_search(tuned, goal, value, words):
 
 
 def test_a_limit_has_its_own_sentence(tuned):
-    limit = Constraint(
-        requirement=read_requirement("margins.disk>=0.3"),
-        before=1.26,
-        value=0.6,
-        met=True,
-        violation=0.0,
-    )
+    limit = kept("margins.disk>=0.3", 1.26, 0.6)
     found = with_figures(tuned, "margins.disk", 1.26, 0.6)
     assert "Worse than before" not in flexctl.explain(replace(found, constraints=(limit,)))
 
