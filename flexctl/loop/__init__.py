@@ -59,6 +59,7 @@ from flexctl.loop.linear_loop import (
     sample_maps,
     sampled_loop,
     sampled_loops,
+    sampled_with_arms,
     state_within,
     whole_turns,
 )
@@ -118,6 +119,7 @@ __all__ = [
     "sample_maps",
     "sampled_loop",
     "sampled_loops",
+    "sampled_with_arms",
     "schedule",
     "set_integrals",
     "shows_spillover",

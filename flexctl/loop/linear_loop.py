@@ -389,11 +389,12 @@ def whole_turns(maps: Sequence[Array], S: Array, z: ComplexArray, x: ComplexArra
     return np.where(np.imag(z) == 0, 0.0, np.round((turned - np.angle(z)) / (2 * np.pi)))
 
 
-def sampled_loops(loop: LinearLoop, periods: Array) -> list[Array]:
+def sampled_loops(loop: LinearLoop, periods: Array, laws: Sequence[LinearLoop] = ()) -> list[Array]:
     """One-sample maps of the loop with its own delay for periods (K,) [s], each (N, N).
 
     They are those of `sampled_loop` in coordinates in which exponentials of the plant are those of
-    small blocks: the multipliers are the same.
+    small blocks: the multipliers are the same. `laws` are the loop with the law of each period,
+    where that depends on it otherwise than by `LinearLoop.law_steps`.
     """
     require_one_law(loop)
     late = np.divmod(loop.delay, periods)
@@ -402,15 +403,11 @@ def sampled_loops(loop: LinearLoop, periods: Array) -> list[Array]:
     maps: list[Array] = [np.zeros((0, 0))] * len(periods)
     for alike in set(zip(whole.tolist(), waits.tolist(), strict=True)):
         own = np.flatnonzero((whole == alike[0]) & (waits == alike[1]))
-        for k, step in zip(own, _alike(loop, periods[own], part[own], *alike), strict=True):
+        steps, K = _steps(loop, periods[own], part[own], *alike, [laws[k] for k in own if laws])
+        m = loop.B.shape[1]
+        for k, step in zip(own, steps[:, :, m:] + steps[:, :, :m] @ K, strict=True):
             maps[k] = step
     return maps
-
-
-def _alike(loop: LinearLoop, periods: Array, part: Array, whole: int, waits: int) -> Array:
-    """One-sample maps (K, N, N) for periods (K,) of which the delay is `whole` and a part (K,)."""
-    steps, K = _steps(loop, periods, part, whole, waits)
-    return steps[:, :, len(K) :] + steps[:, :, : len(K)] @ K
 
 
 def _one_sample_in_modes(loop: LinearLoop, period: float) -> tuple[Array, Array]:
@@ -418,16 +415,22 @@ def _one_sample_in_modes(loop: LinearLoop, period: float) -> tuple[Array, Array]
     whole, part = divmod(loop.delay, period)
     waits = int(whole) + (part > 1e-12 * period)
     steps, K = _steps(loop, np.array([period]), np.array([part]), int(whole), waits)
-    return steps[0], K
+    return steps[0], K[0]
 
 
 def _steps(
-    loop: LinearLoop, periods: Array, part: Array, whole: int, waits: int
+    loop: LinearLoop,
+    periods: Array,
+    part: Array,
+    whole: int,
+    waits: int,
+    laws: Sequence[LinearLoop] = (),
 ) -> tuple[Array, Array]:
     """One sample without the law, by its torques and by the states (K, N, m + N), and the law.
 
-    The law is (m, N). The states are y, z, and the last `waits` samples of every torque, the latest
-    first. The delay is `whole` periods (K,) and a part (K,).
+    The law is (K, m, N), or (1, m, N) where it is the same at all periods. The states are y, z, and
+    the last `waits` samples of every torque, the latest first. The delay is `whole` periods (K,)
+    and a part (K,). `laws` as in `sampled_loops`.
     """
     held, m, n_z = loop.plant.held, loop.plant.B.shape[1], len(loop.F)
     n = len(held.A)
@@ -443,42 +446,65 @@ def _steps(
         Phi = Phi @ before
     steps[:, :n, m : m + n] = Phi
     steps[:, :n, at[whole]] += newer
-    own, moved = loop.law_steps(periods)
-    steps[:, n : n + n_z, m : m + n] = moved @ (loop.E @ held.S)
+    if laws:
+        T = periods[:, None, None]
+        own = np.eye(n_z) + T * np.array([law.F for law in laws])
+        driven = T * np.array([law.E for law in laws])
+    else:
+        own, moved = loop.law_steps(periods)
+        driven = moved @ loop.E
+    steps[:, n : n + n_z, m : m + n] = driven @ held.S
     steps[:, n : n + n_z, m + n : m + n + n_z] = own
     for k in range(waits):
         steps[:, n + n_z + k * m : n + n_z + (k + 1) * m, at[k]] = np.eye(m)
-    return steps, np.hstack([loop.feedback @ held.S, loop.integral_gain, np.zeros((m, waits * m))])
+    K = np.array([law.K for law in laws or (loop,)])
+    none = np.zeros((len(K), m, waits * m))
+    return steps, np.concatenate([K[:, :, :n] @ held.S, K[:, :, n:], none], axis=2)
 
 
-def one_sample(loop: LinearLoop, period: float, delay: float | Array) -> tuple[Array, Array]:
+def sampled_with_arms(loop: LinearLoop, A: Array) -> Array:
+    """One-sample maps (K, N, N) of the loop with other state matrices A (K, 2n, 2n) of its arm.
+
+    Each is as `sampled_loop` at the loop's own period and delay. Raises as `require_one_law`.
+    """
+    steps, enters = one_sample(loop, loop.sample_time or 0.0, loop.delay, A)
+    n = loop.K.shape[1]
+    steps[:, :, :n] += enters @ loop.K
+    return steps
+
+
+def one_sample(
+    loop: LinearLoop, period: float, delay: float | Array, A: Array | None = None
+) -> tuple[Array, Array]:
     """One sample of the loop without its law, (N, N), and input matrix of its torques, (N, m).
 
     The parameters are those of `sampled_loop`. The states are x, z, and the delayed samples of
-    every torque, the latest first.
+    every torque, the latest first. With other state matrices A (K, 2n, 2n) of the arm: (K, N, N)
+    and (K, N, m).
     """
     require_one_law(loop)
     plant, m = loop.plant, loop.plant.B.shape[1]
-    n, n_z = len(plant.A_state), loop.integral_gain.shape[1]
+    A = plant.A_state if A is None else A
+    n, n_z = A.shape[-1], loop.integral_gain.shape[1]
     whole, part = (np.asarray(x) for x in np.divmod(np.broadcast_to(delay, (m,)), period))
     late = whole.astype(int) + (part > 1e-12 * period)
     waiting = [(k, j) for k in range(1, 1 + late.max(initial=0)) for j in range(m) if k <= late[j]]
     column = {(0, j): j for j in range(m)}
     column |= {delayed: m + n + n_z + i for i, delayed in enumerate(waiting)}
     N = n + n_z + len(waiting)
-    step = np.zeros((N, m + N))  # by the law's torques, then by the states
+    step = np.zeros((*A.shape[:-2], N, m + N))  # by the law's torques, then by the states
     own, moved = (part[0] for part in loop.law_steps(np.array([period])))
-    step[n : n + n_z, m : m + n] = moved @ loop.E
-    step[n : n + n_z, m + n : m + n + n_z] = own
-    held = {p: _held(plant.A_state, plant.B_state, period, p) for p in set(part.tolist())}
+    step[..., n : n + n_z, m : m + n] = moved @ loop.E
+    step[..., n : n + n_z, m + n : m + n + n_z] = own
+    held = {p: _held(A, plant.B_state, period, p) for p in set(part.tolist())}
     for j, p in enumerate(part.tolist()):
-        step[:n, m : m + n], newer, older = held[p]
-        step[:n, column[int(whole[j]), j]] += newer[:, j]
+        step[..., :n, m : m + n], newer, older = held[p]
+        step[..., :n, column[int(whole[j]), j]] += newer[..., j]
         if late[j] > whole[j]:
-            step[:n, column[int(late[j]), j]] += older[:, j]
+            step[..., :n, column[int(late[j]), j]] += older[..., j]
     for i, (k, j) in enumerate(waiting):
-        step[n + n_z + i, column[k - 1, j]] = 1.0
-    return step[:, m:], step[:, :m]
+        step[..., n + n_z + i, column[k - 1, j]] = 1.0
+    return step[..., m:], step[..., :m]
 
 
 def state_within(loop: LinearLoop, time: float) -> tuple[Array, Array]:
@@ -510,11 +536,12 @@ def state_within(loop: LinearLoop, time: float) -> tuple[Array, Array]:
 def _held(A: Array, B: Array, period: float, part: float) -> tuple[Array, Array, Array]:
     """e^{AT}, and the effect of a torque held over a period with the delay `part`.
 
-    Returns the effects of the torque that acts to the end of the period, and of the one before.
+    Returns the effects of the torque that acts to the end of the period, and of the one before. A
+    is (n, n), or (K, n, n): then so are the results.
     """
     rest_Phi, rest = _zero_order_hold(A, B, period - part)
     if not part:
-        return rest_Phi, rest, np.zeros_like(B)
+        return rest_Phi, rest, np.zeros_like(rest)
     first_Phi, first = _zero_order_hold(A, B, part)
     return rest_Phi @ first_Phi, rest, rest_Phi @ first
 
@@ -529,15 +556,23 @@ def _held_integrals(F: Array, periods: Array) -> tuple[Array, Array]:
 
 
 def _zero_order_hold(A: Array, B: Array, T: float) -> tuple[Array, Array]:
-    """e^{AT} and int_0^T e^{As} ds B, by one exponential of the pair."""
-    return _exponential(A.tobytes(), B.tobytes(), B.shape, T)
+    """e^{AT} and int_0^T e^{As} ds B, by one exponential of the pair, for A (n, n) or (K, n, n)."""
+    if A.ndim > 2:
+        return _exponential_of_pair(A, B, T)
+    return _known_exponential(A.tobytes(), B.tobytes(), B.shape, T)
 
 
 @lru_cache(maxsize=16)  # the samples of a cycle, and both laws of a difference, share the plant
-def _exponential(A: bytes, B: bytes, shape: tuple[int, int], T: float) -> tuple[Array, Array]:
-    n, m = shape
-    pair = np.zeros((n + m, n + m))
-    pair[:n, :n], pair[:n, n:] = np.frombuffer(A).reshape(n, n), np.frombuffer(B).reshape(n, m)
+def _known_exponential(A: bytes, B: bytes, shape: tuple[int, int], T: float) -> tuple[Array, Array]:
+    square = np.frombuffer(A).reshape(shape[0], shape[0])
+    Phi, Gamma = _exponential_of_pair(square, np.frombuffer(B).reshape(shape), T)
+    Phi.flags.writeable = Gamma.flags.writeable = False
+    return Phi, Gamma
+
+
+def _exponential_of_pair(A: Array, B: Array, T: float) -> tuple[Array, Array]:
+    n, m = B.shape
+    pair = np.zeros((*A.shape[:-2], n + m, n + m))
+    pair[..., :n, :n], pair[..., :n, n:] = A, B
     whole = scipy.linalg.expm(pair * T)
-    whole.flags.writeable = False
-    return whole[:n, :n], whole[:n, n:]
+    return whole[..., :n, :n], whole[..., :n, n:]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flexctl.checks import Array
+from flexctl.checks import Array, clearly_definite
 from flexctl.errors import ComputationError, InputError
 from flexctl.model import TWIST
 
@@ -140,7 +140,7 @@ def require_inertia(plant: Plant, q: Array) -> Array:
         raise _no_inertia(plant, [int(np.argmin(diagonal))], q)
     scale = 1 / np.sqrt(diagonal)
     scaled = scale[:, None] * M * scale
-    if np.linalg.eigvalsh(scaled)[0] <= _SMALLEST_INERTIA:
+    if not clearly_definite(scaled) and np.linalg.eigvalsh(scaled)[0] <= _SMALLEST_INERTIA:
         share = np.abs(np.linalg.eigh(scaled)[1][:, 0])
         raise _no_inertia(plant, np.flatnonzero(share > 0.3 * share.max()).tolist(), q)
     return M

@@ -19,13 +19,20 @@ import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import ComputationError, DesignError
-from flexctl.loop import LinearLoop, judge_poles, spectral_abscissa
+from flexctl.loop import (
+    VANISHED,
+    LinearLoop,
+    judge_poles,
+    sampled_with_arms,
+    spectral_abscissa,
+)
 from flexctl.robustness import Parameter, UncertainLoop, find_real_crossings
 
 _FARTHEST = 1e6  # of the damper that stops the effective inertia at the loop's own speed
 _INFINITE = 1e12  # of the same: more is no damper but a stuck joint
 _GRID = np.geomspace(1e-4, 1e4, 161)  # of the same, where crossings are bisected
 _STRIDE = 4  # every so many of this grid where no crossing is near
+_NEAR_REST = 1e-5  # multipliers as near to 1 are looked at one damper at a time
 _SETTLED = 1e-9  # of the fastest pole: integrals of a stuck joint, which do not move the arm
 
 
@@ -77,6 +84,28 @@ class DampedLoop:
         """Eigenvalues with a damper, without those of integrals that wind up."""
         poles = self._with(delta).poles
         return poles[np.argsort(np.abs(poles))[self.n_zero :]]
+
+    def _abscissae_of(self, dampers: Sequence[float]) -> list[float]:
+        """Return `abscissa` of several dampers; of a sampled loop their maps are made together."""
+        loop, period = self.loop, self.loop.period
+        if period is None or loop.samples or not loop.K.any():
+            return list(map(self.abscissa, dampers))
+        plant, rows = loop.plant, list(self.rows)
+        n, size = len(plant.M), np.array(dampers)[:, None, None] * self.size
+        A = np.repeat(plant.A_state[None], len(dampers), axis=0)
+        A[:, n:, [n + row for row in rows]] -= np.linalg.solve(plant.M, np.eye(n)[:, rows]) * size
+        with np.errstate(over="ignore", invalid="ignore"):
+            maps = sampled_with_arms(loop, A)
+        found = list[float]()
+        for damper, step in zip(dampers, maps, strict=True):
+            z = np.linalg.eigvals(step) if np.isfinite(step).all() else np.ones(1)
+            z = z[np.abs(z) > VANISHED].astype(complex)
+            moving = z[np.argsort(np.abs(np.log(z)))[self.n_zero :]]
+            clear = len(moving) and np.abs(moving - 1).min() > _NEAR_REST
+            found.append(
+                spectral_abscissa(np.log(moving) / period) if clear else self.abscissa(damper)
+            )
+        return found
 
     def _with(self, delta: float) -> LinearLoop:
         plant = self.loop.plant
@@ -178,7 +207,8 @@ class DampedLoop:
         Then also of those between two of these where the abscissa is nearer to 0 than it changes
         from one to the next.
         """
-        known = {k: self.abscissa(grid[k]) for k in {*range(0, len(grid), _STRIDE), len(grid) - 1}}
+        coarse = sorted({*range(0, len(grid), _STRIDE), len(grid) - 1})
+        known = dict(zip(coarse, self._abscissae_of([grid[k] for k in coarse]), strict=True))
         step = _STRIDE
         while step > 1:
             places = sorted(known)
@@ -186,10 +216,11 @@ class DampedLoop:
             change = np.pad(np.abs(np.diff(values)), 1)
             change = np.maximum(np.maximum(change[:-2], change[2:]), change[1:-1])
             size = np.abs(values)
-            for i in np.flatnonzero(np.minimum(size[:-1], size[1:]) <= change).tolist():
-                if places[i + 1] - places[i] > 1:
-                    middle = (places[i] + places[i + 1]) // 2
-                    known[middle] = self.abscissa(grid[middle])
+            near = np.flatnonzero(np.minimum(size[:-1], size[1:]) <= change).tolist()
+            pairs = [(places[i], places[i + 1]) for i in near if places[i + 1] - places[i] > 1]
+            middles = [(a + b) // 2 for a, b in pairs]
+            finer = self._abscissae_of([grid[k] for k in middles])
+            known |= dict(zip(middles, finer, strict=True))
             step //= 2
         return [(grid[k], known[k]) for k in sorted(known)]
 

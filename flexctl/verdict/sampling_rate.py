@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -186,6 +187,10 @@ def smallest_sampling_rate(
     def maps(periods: Array) -> list[Array]:
         if law_at is None:
             return sampled_loops(loop, periods)
+        with suppress(DesignError, InputError):
+            if not anew:  # then every period has the same states
+                laws = [law_at(T) for T in periods.tolist()]
+                return sampled_loops(laws[0], periods, laws)
         return [_map_of(law_at, T) for T in periods.tolist()]
 
     search = _Search(maps=maps, at_once=1 if anew else _AT_ONCE)

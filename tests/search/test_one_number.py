@@ -172,7 +172,7 @@ def scalar_loop(linear, inverse=0.0):
         parameters=(Parameter(name="alpha", size=2, lowest=-1.0),),
         states=("x",),
     )
-    pose = PoseLoop(closed=None, joints=np.zeros(1), second_loop_weight=0.0, loop=loop)
+    pose = PoseLoop(closed=None, joints=np.zeros(1), second_loop_weight=0.0, pulled=lambda: loop)
     pose.__dict__["names"] = ModeNames(T=np.eye(1), names=("x",))  # there is no arm to name it by
     return pose
 

@@ -100,7 +100,7 @@ def _at_pose(
         closed=closed,
         joints=joints,
         second_loop_weight=second_loop_weight,
-        loop=loop,
+        pulled=lambda: loop,
         family=family,
     )
     interval, why = None, ""

@@ -163,6 +163,19 @@ class Followed:
         """Largest real part of the eigenvalues [1/s]."""
         return float(self._logarithms.real.max(initial=-np.inf))
 
+    @property
+    def fastest(self) -> complex:
+        """The one of `values` that grows fastest."""
+        size = self.values.real if self.period is None else np.abs(self.values)
+        return complex(self.values[size.argmax()])
+
+    def growth_next_to(self, value: complex) -> float:
+        """Real part [1/s] of the eigenvalue that is next to one of another error's `values`."""
+        own = self.values[np.abs(self.values - value).argmin()]
+        if self.period is None:
+            return float(own.real)
+        return float(np.log(max(abs(own), VANISHED)) / self.period)
+
     def name(self, names: ModeNames, value: complex) -> str:
         """Name of the motion with the largest participation in an eigenvalue [1/s]."""
         period = self.period
@@ -199,8 +212,9 @@ class ErrorFamily:
     """A closed loop over one relative error, linearised at its equilibrium under each error.
 
     `loop_with` gives the loop under an error [-] from `lowest` to `highest`; `adjusted` changes the
-    damping of the linear loop by the error, None for no change. `closed` is the loop without error.
-    `parts` (p,) are the relative errors of the law's stiffness at an error of 1, empty for none.
+    damping of the linear loop by the error, None for no change. `closed` is the loop without error,
+    `linear` the same at its equilibrium, if it is known. `parts` (p,) are the relative errors of
+    the law's stiffness at an error of 1, empty for none.
     """
 
     closed: ClosedLoop
@@ -211,6 +225,7 @@ class ErrorFamily:
     highest: float = FARTHEST
     parts: Array = field(default_factory=lambda: np.zeros(0))
     adjusted: Callable[[LinearLoop, float], LinearLoop] | None = None
+    linear: LinearLoop | None = None
 
     @cached_property
     def start(self) -> Followed:
@@ -222,8 +237,10 @@ class ErrorFamily:
             As `find_loop_equilibrium`.
         """
         loop = self.loop_with(0.0)
-        rest = find_loop_equilibrium(loop, self.joints, self.second_loop_weight)
-        return self._followed(loop, 0.0, rest)
+        rest = self.linear.rest if self.linear else None
+        if rest is None:
+            rest = find_loop_equilibrium(loop, self.joints, self.second_loop_weight)
+        return self._followed(loop, 0.0, rest, self.linear)
 
     @cached_property
     def names(self) -> ModeNames:
@@ -289,9 +306,11 @@ class ErrorFamily:
         place = self._place(abs(error), sign)
         return float(np.exp(-place if np.isinf(self._vanishing(sign)) else place))
 
-    def _followed(self, loop: ClosedLoop, error: float, rest: Equilibrium) -> Followed:
-        """Linearise the loop under an error at its equilibrium."""
-        linear = linearise_at(loop, rest, self.second_loop_weight)
+    def _followed(
+        self, loop: ClosedLoop, error: float, rest: Equilibrium, linear: LinearLoop | None = None
+    ) -> Followed:
+        """Linearise the loop under an error at its equilibrium, or take what is known there."""
+        linear = linear or linearise_at(loop, rest, self.second_loop_weight)
         moved = any(loop.truth.arm.gravity) and not loop.prescribed
         slopes = slopes_at_rest(loop, linear) if moved else None
         linear = self.adjusted(linear, error) if self.adjusted else linear
@@ -440,9 +459,13 @@ def _resolution(error: float) -> float:
 
 
 def _between(here: Followed, there: Followed, allowed: float) -> float:
-    """Error between a stable and an unstable one, no further than `allowed` from the middle."""
+    """Error between a stable and an unstable one, no further than `allowed` from the middle.
+
+    By the secant of the eigenvalue that grows fastest: others may decay more slowly than it did.
+    """
     a, b = here.error, there.error
-    middle, falls, grows = (a + b) / 2, here.growth, there.growth
+    middle, grows = (a + b) / 2, there.growth
+    falls = min(here.growth, here.growth_next_to(there.fastest))
     if not falls < 0 < grows or allowed <= 0:
         return middle
     secant = (a * grows - b * falls) / (grows - falls)
@@ -518,12 +541,17 @@ def _reach(family: ErrorFamily, here: Followed, error: float) -> Followed | None
 
 
 def stiffness_family(
-    closed: ClosedLoop, joints: Array, second_loop_weight: float, direction: Array
+    closed: ClosedLoop,
+    joints: Array,
+    second_loop_weight: float,
+    direction: Array,
+    linear: LinearLoop | None = None,
 ) -> ErrorFamily:
     """Loops over t whose law computes with K_hat_j = (1 + t d_j) K_j for every part j.
 
     The errors of the controller's stiffness must be free; `direction` d is (p,) [-], not zero. The
-    range of t ends where a thousandth of a part of the stiffness is left.
+    range of t ends where a thousandth of a part of the stiffness is left. `linear` is the loop at
+    its equilibrium without error, if it is known.
     """
     ends = LEAST / direction[direction != 0]
     farthest = FARTHEST / float(np.abs(direction).max())
@@ -535,4 +563,5 @@ def stiffness_family(
         lowest=float(max(ends[ends < 0], default=-farthest)),
         highest=float(min(ends[ends > 0], default=farthest)),
         parts=direction,
+        linear=linear,
     )

@@ -458,6 +458,10 @@ def judge_stiffness(
         _judged(partial(loop_at, uncertain, q, 0.0, at), "path", reasons)
         for q, at in zip(joints, path, strict=True)
     ]
+    at_end = _judged(partial(final_loop, uncertain, final), "exact", reasons)
+    exact = _judged(lambda: at_end.interval, "exact", reasons) if at_end else None
+    if at_end and loops[-1] and _alike(at_end, loops[-1]):
+        loops[-1] = at_end  # whose ends are known
     worst, upper, proven = _nearest_end(loops, 1, reasons)
     worst_below, lower, _ = _nearest_end(loops, -1, reasons)
     growth = None
@@ -466,7 +470,7 @@ def judge_stiffness(
         reasons |= {"exact.path_growth": unknown} if unknown else {}
     return StiffnessTolerance(
         lemma=stiffness_lemma(plant, plant.straight(controller.reference.final)),
-        exact=_judged(lambda: final_loop(uncertain, final).interval, "exact", reasons),
+        exact=exact,
         path_t=None if worst is None else float(times[worst]),
         path_upper=upper,
         path_proven=proven,
@@ -475,6 +479,12 @@ def judge_stiffness(
         path_growth=growth,
         not_computed=reasons,
     )
+
+
+def _alike(one: PoseLoop, other: PoseLoop) -> bool:
+    """Whether two linear loops of one closed loop are the same."""
+    same_law = one.second_loop_weight == other.second_loop_weight
+    return same_law and np.array_equal(one.joints, other.joints)
 
 
 def _nearest_end(

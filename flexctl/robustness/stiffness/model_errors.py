@@ -90,13 +90,18 @@ def pull_out(
     ComputationError
         When the law depends on a stiffness in another way than `controller_lft` describes.
     """
+    require_known_use(loop)
+    law = RestingLaw(loop, joints, second_loop_weight, linear)
+    return pull_out_of(law, loop, linear or law.linear(), groups, of_arm)
+
+
+def require_known_use(loop: ClosedLoop) -> None:
+    """Refuse a nonlinear external law, whose use of the stiffness is unknown; raises InputError."""
     if loop.controller.external and loop.controller.external.nonlinear:
         raise InputError(
             f"{loop.controller.design.label}: expected a law whose use of the stiffness is known, "
             "got an external one whose gains depend on what it measures"
         )
-    law = RestingLaw(loop, joints, second_loop_weight, linear)
-    return pull_out_of(law, loop, linear or law.linear(), groups, of_arm)
 
 
 class RestingLaw:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from flexctl.loop import (
     close_around,
     exceeding,
     holding_torque,
+    linearise_loop,
     name_modes,
     too_weak,
 )
@@ -36,7 +37,11 @@ from flexctl.robustness.lft import (
     stable_interval,
 )
 from flexctl.robustness.stiffness.followed_equilibria import ErrorFamily, stiffness_family
-from flexctl.robustness.stiffness.model_errors import all_together, pull_out
+from flexctl.robustness.stiffness.model_errors import (
+    all_together,
+    pull_out,
+    require_known_use,
+)
 from flexctl.robustness.stiffness.record import (
     Growing,
     Interval,
@@ -149,8 +154,8 @@ class PoseLoop:
     ----------
     closed, joints, second_loop_weight
         The closed loop, joint variables (m,) [rad or m], and 1 under the second loop, else 0.
-    loop
-        The loop linearised where the arm rests without error, with alpha pulled out.
+    pulled
+        Gives `loop`, which a loop that is followed does not need.
     family
         The loop linearised where the arm rests under the error; None where `loop` is to be used
         even if the equilibrium moves.
@@ -159,8 +164,13 @@ class PoseLoop:
     closed: ClosedLoop
     joints: Array
     second_loop_weight: float
-    loop: UncertainLoop
+    pulled: Callable[[], UncertainLoop]
     family: ErrorFamily | None = None
+
+    @cached_property
+    def loop(self) -> UncertainLoop:
+        """The loop linearised where the arm rests without error, with alpha pulled out."""
+        return self.pulled()
 
     @cached_property
     def names(self) -> ModeNames:
@@ -176,8 +186,8 @@ class PoseLoop:
         """
         if self.family is None:
             return False
-        often = self.closed.controller.cycle > 1 or not is_small(self.loop)
-        return often or self.family.moves()
+        repeats = self.closed.controller.cycle > 1
+        return repeats or self.family.moves() or not is_small(self.loop)
 
     @property
     def abscissa(self) -> float:
@@ -221,7 +231,10 @@ class PoseLoop:
         self._require_stable()
         none = np.inf if sign > 0 else -1.0
         if self.family and self.moves:
-            end = self.family.end(sign, within)
+            if "interval" in self.__dict__:  # both ends are known
+                end = self.interval.upper if sign > 0 else self.interval.lower
+            else:
+                end = self.family.end(sign, within)
             return (end.alpha if end else none), False
         return max(self._first_unstable(sign), -1.0), True
 
@@ -236,21 +249,38 @@ class PoseLoop:
             torque = holding_torque(self.closed, self.family.start.rest)
             if exceeding(torque, self.closed.holding_limit).size:
                 raise NoMarginError(self._subject, too_weak(self.closed, torque, "at this pose"))
-        values = self.loop.balanced.nominal_poles
-        grows = values.real > axis_tolerance(values)
-        if not grows.any():
+        growing = self._growing
+        if growing is None:
             return
-        worst = complex(values[grows][values[grows].real.argmax()])
-        growing = Growing(
-            mode=self.names.name(self.loop.A, worst),
-            rate=None if self.loop.sample_time else worst.real,
-            frequency=self.loop.frequency(worst) if worst.imag else 0.0,
-        )
         raise NoMarginError(
             self._subject,
             "expected a loop that is stable without an error of the stiffness, got one in which "
             f"{growing}",
             growing,
+        )
+
+    @property
+    def _growing(self) -> Growing | None:
+        """The motion that grows fastest without error; None where all decay."""
+        if self.family and self.moves:
+            start = self.family.start
+            if not start.grows:
+                return None
+            worst = start.worst
+            return Growing(
+                mode=start.name(self.family.names, worst),
+                rate=None if start.period else worst.real,
+                frequency=abs(worst.imag),
+            )
+        values = self.loop.balanced.nominal_poles
+        grows = values.real > axis_tolerance(values)
+        if not grows.any():
+            return None
+        worst = complex(values[grows][values[grows].real.argmax()])
+        return Growing(
+            mode=self.names.name(self.loop.A, worst),
+            rate=None if self.loop.sample_time else worst.real,
+            frequency=self.loop.frequency(worst) if worst.imag else 0.0,
         )
 
     @property
@@ -315,15 +345,17 @@ def loop_at(
     The errors of the controller's stiffness must be free: see `design_controller`. `linear` is the
     loop there without errors, if it is known.
     """
+    require_known_use(closed)
+    linear = linear or linearise_loop(closed, joints, second_loop_weight)
     together = all_together(closed.controller.plant)
-    loop = pull_out(closed, joints, second_loop_weight, together, linear)
-    parts = np.ones(len(closed.controller.plant.stiffness_parts))
-    family = stiffness_family(closed, joints, second_loop_weight, parts) if len(parts) else None
+    parts, family = np.ones(len(closed.controller.plant.stiffness_parts)), None
+    if len(parts):
+        family = stiffness_family(closed, joints, second_loop_weight, parts, linear)
     return PoseLoop(
         closed=closed,
         joints=joints,
         second_loop_weight=second_loop_weight,
-        loop=loop,
+        pulled=partial(pull_out, closed, joints, second_loop_weight, together, linear),
         family=family,
     )
 
