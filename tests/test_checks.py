@@ -128,6 +128,16 @@ def test_a_bad_sign_does_not_hide_behind_mixed_units():
         checks.symmetric("A", A)
 
 
+@pytest.mark.parametrize(("gap", "definite"), [(1e-3, True), (1e-12, True), (0.0, False)])
+def test_a_matrix_is_definite_up_to_round_off(gap, definite):
+    A = np.array([[1.0, 1e3 * (1 - gap)], [1e3 * (1 - gap), 1e6]])
+    if definite:
+        np.testing.assert_array_equal(checks.definite("A", A), A)
+        return
+    with pytest.raises(InputError, match="definite matrix"):
+        checks.definite("A", A)
+
+
 def test_good_values_come_back():
     assert checks.positive("x", np.float64(2)) == 2.0
     np.testing.assert_array_equal(checks.semidefinite("A", [[1, 1], [1, 1]]), np.ones((2, 2)))

@@ -94,7 +94,9 @@ def design_controller(
     return design_on(plant, design)
 
 
-def design_on(plant: Plant, design: Design, known: LawParts | None = None) -> Controller:
+def design_on(
+    plant: Plant, design: Design, known: LawParts | None = None, *, same_motion: bool = False
+) -> Controller:
     """Design the controller of a design file on an existing plant.
 
     The plant keeps its equations of motion, so that varying the gains is cheap.
@@ -108,6 +110,8 @@ def design_on(plant: Plant, design: Design, known: LawParts | None = None) -> Co
         Method, gains, weights, reference; its `basis` is not used.
     known
         The law of the measured state, if it is known.
+    same_motion
+        Whether the rates of its motion are known to be possible.
 
     Raises
     ------
@@ -123,7 +127,8 @@ def design_on(plant: Plant, design: Design, known: LawParts | None = None) -> Co
     if reference.shaper and design.reference.rate is not None:
         end = np.array([design.loop.duration or reference.usual_run])
         check_design(arm, design, reference.sample(end)[0].ravel().tolist())
-    _require_possible_rates(arm, design, reference)
+    if not same_motion:
+        _require_possible_rates(arm, design, reference)
     fit = fit_law(plant, design, reference, parts)
     inside = parts if fit.observer or fit.fitted else None
     parts, assumptions = fit.parts, fit.parts.assumptions
@@ -191,7 +196,8 @@ def controller_at_period(controller: Controller, period: float) -> Controller:
     law, loop = controller.inside, controller.design.loop
     alike = law and not law.own_states and not sums_by_tustin(law, loop)
     known = law if alike else None  # of a law that is the same at every period
-    return design_on(controller.plant, sampled_design(controller.design, period), known)
+    design = sampled_design(controller.design, period)
+    return design_on(controller.plant, design, known, same_motion=True)  # impulses average rates
 
 
 def refused_at_period(controller: Controller, period: float) -> str | None:

@@ -11,6 +11,7 @@ from flexctl.plant.plant import Plant
 from flexctl.plant.validity import require_gentle_sag
 
 _MAX_ITERATIONS = 50
+_KEPT = 64  # equilibria of a plant: all designs and observers of a comparison ask for the same few
 
 
 def find_equilibrium(plant: Plant, start: Array) -> tuple[Array, Array]:
@@ -19,10 +20,20 @@ def find_equilibrium(plant: Plant, start: Array) -> tuple[Array, Array]:
     Newton's method on c_f(q) + k_f(q) = 0 with the exact tangent stiffness and unloaded springs;
     then k_s (alpha - theta) is the torque that holds the joint, and B tau0 holds the arm.
     """
-    m, f = plant.m, plant.rigid
-    q = np.array(start, dtype=float)
+    q, known = np.array(start, dtype=float), plant.equilibria
     if not any(plant.arm.gravity):
-        return plant.straight(q[:m]), np.zeros(m)
+        return plant.straight(q[: plant.m]), np.zeros(plant.m)
+    if (place := q.tobytes()) not in known:
+        found = _find(plant, q)
+        if len(known) >= _KEPT:
+            known.clear()
+        known[place] = found
+    q0, tau0 = known[place]
+    return q0.copy(), tau0.copy()
+
+
+def _find(plant: Plant, start: Array) -> tuple[Array, Array]:
+    m, f, q = plant.m, plant.rigid, start.copy()
     q[:f] = plant.straight(q[:m])[:f]
     for _ in range(_MAX_ITERATIONS):
         force, K = plant.gravity(q) + plant.elastic_force(q), plant.tangent_stiffness(q)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import scipy.optimize
 
 from flexctl.checks import Array
 from flexctl.control import Controller, controller_at_period, refused_at_period
@@ -28,7 +29,8 @@ _LONGEST = 1 / LEAST_RATE  # period [s]
 _MOST_LATE = 20  # samples that a delay may span: each is an additional state
 _FEW = 1e-2  # rad that the fastest pole turns in a sample of a law that is nearly continuous
 _TELLING = 1e-9  # decay of the slowest pole over a sample that exceeds round-off
-_EXACT = 1e-5  # relative accuracy of the period
+_EXACT = 1e-5  # relative accuracy of a period that the design limits
+_LOCATED = 1e-7  # of one that stability limits
 _MOST_HALVINGS = 40  # of a period, until one is found that the design allows
 _EARLY = 3.0  # periods are looked at closely before the fastest mode folds: its lag is large there
 _STEP, _STEP_ANEW = 0.01, 0.05  # relative, of the periods; of laws that are designed anew
@@ -271,12 +273,19 @@ class _Search:
         return None
 
     def limit(self, stable: float, unstable: float) -> float:
-        """Longest period [s] between a stable and an unstable one, by bisection."""
-        while unstable - stable > _EXACT * unstable:
-            middle = (stable + unstable) / 2
-            inside = _stable(self.maps(np.array([middle])))[0]
-            stable, unstable = (middle, unstable) if inside else (stable, middle)
-        return stable
+        """Longest period [s] between a stable and an unstable one, itself stable."""
+        within = _LOCATED / 4 * unstable
+        if self._growth(stable) >= 0:  # but for round-off
+            return stable
+        end = float(scipy.optimize.brentq(self._growth, stable, unstable, xtol=within))  # pyright: ignore[reportArgumentType]
+        return end if self._growth(end) < 0 else max(stable, end - 2 * within)
+
+    def _growth(self, period: float) -> float:
+        """Logarithm of the largest multiplier at a period [s], at most 1."""
+        step = self.maps(np.array([period]))[0]
+        if not np.isfinite(step).all():
+            return 1.0
+        return min(float(np.log(np.abs(np.linalg.eigvals(step)).max())), 1.0)
 
 
 def _stable(steps: Sequence[Array]) -> Array:

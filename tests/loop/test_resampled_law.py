@@ -9,6 +9,7 @@ from flexctl.control import design_controller
 from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.linear import linearise
+from flexctl.loop.linear_loop import sampled_loop, sampled_loops
 from flexctl.loop.resampled_law import resampled
 from flexctl.model.record import BasisChoice
 from flexctl.verdict.sampling_rate import smallest_sampling_rate
@@ -62,6 +63,18 @@ def test_the_loop_is_that_of_a_law_designed_with_that_period(make, joint, case, 
         return np.sort_complex(p[p.real > np.log(1e-3) / period])
 
     np.testing.assert_allclose(alive(again), alive(other), rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_maps_made_together_have_the_multipliers_of_each(make, case):
+    instruments, tables = CASES[case]
+    loop = closed(make, make["single"](), instruments, **tables)
+    at = resampled(linearise(loop), loop.controller)
+    periods = np.array([0.3, 1.0, 2.5]) * T
+    laws = [at(period) for period in periods]
+    for step, law in zip(sampled_loops(laws[0], periods, laws), laws, strict=True):
+        expected = np.poly(sampled_loop(law, law.sample_time, law.delay))
+        np.testing.assert_allclose(np.poly(step), expected, rtol=1e-8, atol=1e-9)
 
 
 def rigid_radius(period, inertia, kp, kd):

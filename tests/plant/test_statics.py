@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from flexctl.plant.equilibrium import find_equilibrium
 from flexctl.plant.linearisation import linearise
 
 LENGTH, DENSITY, RIGIDITY, LOAD = 1.2, 0.5, 40.0, 0.3
@@ -88,3 +89,13 @@ def test_a_standing_beam_buckles_under_greenhills_weight(make, plant_of):
         return np.linalg.eigvalsh(K)[0]
 
     assert lowest(7.8373 * 0.999) > 0 > lowest(7.8373 * 1.001)
+
+
+def test_an_equilibrium_that_is_known_cannot_be_changed_by_who_asked_for_it(make, plant_of):
+    plant = plant_of(cantilever(make, "y", (0.0, -9.81, 0.0)), "elements", 2)
+    q, tau = find_equilibrium(plant, np.zeros(plant.n))
+    kept = q.copy(), tau.copy()
+    q += 1.0
+    tau += 1.0
+    for again, expected in zip(find_equilibrium(plant, np.zeros(plant.n)), kept, strict=True):
+        np.testing.assert_array_equal(again, expected)

@@ -18,7 +18,7 @@ from flexctl.model import BasisChoice, Friction
 from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict import damped_loop
-from flexctl.verdict.damped_loop import DampedLoop
+from flexctl.verdict.damped_loop import DampedLoop, hold
 from flexctl.verdict.evaluation import evaluate
 from flexctl.verdict.friction import (
     FrictionVerdict,
@@ -367,6 +367,22 @@ def test_what_is_unstable_when_stuck_is_so_with_large_dampers(make):
     assert last.high == np.inf
     assert last.low > 1e4 * damped.scale
     assert last.low == pytest.approx(scipy.optimize.brentq(growth, 5e4, 5e5), rel=1e-4)
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.008, 0.02, 0.05])
+@pytest.mark.parametrize("stuck", [0, 1])
+def test_dampers_judged_together_are_judged_as_one_by_one(make, delay, stuck):
+    X = np.random.default_rng(3).normal(size=(3, 3))
+    M, K = np.eye(3) + X @ X.T / 5, 8 * (X.T @ X) + 4 * np.eye(3)
+    gains = -5 * np.eye(2, 3), -3 * np.eye(2, 3), -2 * np.eye(2)
+    linear = make["linear"](M, 0.02 * np.eye(3), K, *gains, sample_time=0.02, delay=delay)
+    rows = (1,)
+    if stuck:  # its integral winds up
+        linear, rows = hold(linear, [0]), (0,)
+    damped = DampedLoop(loop=linear, rows=rows, size=np.array([0.7]), n_zero=stuck)
+    dampers = [-2.0, -0.3, 0.0, 0.1, 5.0, 1e4]
+    together = damped._abscissae_of(dampers)
+    np.testing.assert_allclose(together, [damped.abscissa(d) for d in dampers], rtol=1e-8)
 
 
 @pytest.mark.parametrize("seed", [40, 47, 1969])

@@ -278,7 +278,7 @@ def test_a_double_integrator_needs_the_rate_of_its_closed_form(make):
     kp, kd = 1.0, 4.0
     loop = make["linear"]([[1]], [[0]], [[0]], [[-kp]], [[-kd]])
     # p(z) = z^2 + (kp T^2/2 + kd T - 2) z + (kp T^2/2 - kd T + 1): p(-1) = 4 - 2 kd T, p(1) > 0
-    assert smallest_sampling_rate(loop) == pytest.approx(kd / 2, rel=1e-3)
+    assert smallest_sampling_rate(loop) == pytest.approx(kd / 2, rel=1e-7)
 
 
 @pytest.mark.parametrize("frequency", [30.0, 60.0, 100.0])
