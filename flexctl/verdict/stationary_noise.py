@@ -8,6 +8,7 @@ intensity V that is sampled with the period T the covariance V/T. Source: [Ander
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -304,12 +305,13 @@ def _covariance(A: Array, Q: Array, *, sampled: bool) -> Array:
     """Stationary covariance (N, N), of states scaled so that A is balanced."""
     _, (scale, _) = scipy.linalg.matrix_balance(A, permute=False, separate=True)
     A, Q = A * scale / scale[:, None], Q / scale[:, None] / scale
-    if sampled:
-        P = scipy.linalg.solve_discrete_lyapunov(A, Q, method="bilinear")
-        left = A @ P @ A.T - P + Q
-    else:
-        P = scipy.linalg.solve_continuous_lyapunov(A, -Q)
-        left = A @ P + P @ A.T + Q
+    with warnings.catch_warnings(action="ignore"):  # the residual tells
+        if sampled:
+            P = scipy.linalg.solve_discrete_lyapunov(A, Q, method="bilinear")
+            left = A @ P @ A.T - P + Q
+        else:
+            P = scipy.linalg.solve_continuous_lyapunov(A, -Q)
+            left = A @ P + P @ A.T + Q
     size = max(np.abs(Q).max(initial=0.0), np.abs(A @ P).max(initial=0.0))
     if np.abs(left).max(initial=0.0) > _RESIDUAL * size:
         raise ComputationError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import scipy.linalg
 
@@ -35,10 +37,15 @@ def h2_pieces(system: System) -> Sensitive:
 
 
 def _gramian(A: Array, B: Array, sampled: bool) -> Array:
-    """Solve A X + X A' + B B' = 0, or A X A' - X + B B' = 0, for X (n, n)."""
-    try:
-        if sampled:
-            return scipy.linalg.solve_discrete_lyapunov(A, B @ B.T, method="bilinear")
-        return scipy.linalg.solve_continuous_lyapunov(A, -B @ B.T)
-    except np.linalg.LinAlgError:
-        return np.full_like(A, np.nan)
+    """Solve A X + X A' + B B' = 0, or A X A' - X + B B' = 0, for X (n, n); NaN if it is singular.
+
+    It is so to round-off, of which SciPy only warns, where an eigenvalue is on the axis or circle.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        try:
+            if sampled:
+                return scipy.linalg.solve_discrete_lyapunov(A, B @ B.T, method="bilinear")
+            return scipy.linalg.solve_continuous_lyapunov(A, -B @ B.T)
+        except (np.linalg.LinAlgError, RuntimeWarning):
+            return np.full_like(A, np.nan)

@@ -166,3 +166,10 @@ def test_a_closed_loop_with_feedthrough_is_that_of_python_control():
     system = control.ss(own.A, own.B, own.C, own.D)
 
     assert system(1.7j) == pytest.approx(other(1.7j))
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_the_h2_norm_of_a_system_on_the_axis_is_infinite(sampled):
+    A = np.diag([1.0, 0.5]) if sampled else np.diag([0.0, -1.0])
+    s = System(A=A, B=np.ones((2, 1)), C=np.ones((1, 2)), D=np.zeros((1, 1)), sampled=sampled)
+    assert h2_pieces(s).largest == np.inf
