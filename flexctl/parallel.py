@@ -1,9 +1,10 @@
-"""Independent tasks, done on several cores at once."""
+"""Independent tasks, done on several cores at once, and linear algebra on one thread."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes as ct
+import functools
 import multiprocessing
 import os
 import signal
@@ -14,13 +15,43 @@ from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkProcess
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar
 
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
+
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}  # signals that interrupt a command
 _PATIENCE = 5.0  # s to wait for a lock that is held for microseconds
 _DEATH_OF_PARENT = 1  # PR_SET_PDEATHSIG of Linux: the death of the thread that forked
+_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+def on_one_thread(function: Callable[P, T]) -> Callable[P, T]:
+    """Let linear algebra run on one thread within a function, unless the environment says how many.
+
+    Matrices of some forty rows take twice as long on two threads, which wait for each other, and
+    longer on more. Other threads of the process are bound by it too while the function runs.
+    """
+
+    @functools.wraps(function)
+    def alone(*args: P.args, **kwargs: P.kwargs) -> T:
+        if any(name in os.environ for name in _THREADS):
+            return function(*args, **kwargs)
+        with _linear_algebra("slycot" in sys.modules).limit(limits=1, user_api="blas"):
+            return function(*args, **kwargs)
+
+    return alone
+
+
+@functools.cache
+def _linear_algebra(with_slycot: bool) -> ThreadpoolController:  # noqa: ARG001  # which has its own
+    """Return the handles of the libraries of linear algebra that are loaded."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def in_parallel(tasks: Sequence[Callable[[], T]], processes: int | None = None) -> list[T]:

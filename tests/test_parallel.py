@@ -11,10 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
+from threadpoolctl import ThreadpoolController
 
+import flexctl
 from flexctl import parallel
 from flexctl.errors import FlexctlWarning, InputError
-from flexctl.parallel import in_parallel
+from flexctl.parallel import in_parallel, on_one_thread
 
 pytestmark = pytest.mark.usefixtures("two_cores")
 
@@ -145,6 +147,38 @@ def test_no_fork_beside_threads_of_linear_algebra(monkeypatch):
     monkeypatch.undo()
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     assert in_parallel([os.getpid, os.getpid]) == [os.getpid()] * 2
+
+
+@pytest.fixture
+def two_threads(monkeypatch):
+    """Number of threads of linear algebra, which are two, unless a function changes that."""
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    controller = ThreadpoolController()
+    with controller.limit(limits=2, user_api="blas"):
+        yield lambda: {one["num_threads"] for one in controller.info()}
+
+
+def test_linear_algebra_has_one_thread_within_a_function_and_as_many_as_before_later(
+    two_threads,
+):
+    assert two_threads() == {2}
+    assert on_one_thread(two_threads)() == {1}
+    with pytest.raises(ZeroDivisionError):
+        on_one_thread(lambda: 1 / 0)()
+    assert two_threads() == {2}
+
+
+def test_the_number_of_threads_that_the_environment_states_stays(two_threads, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    assert on_one_thread(two_threads)() == {2}
+
+
+def test_a_comparison_runs_on_one_thread(two_threads):
+    seen = list[set[int]]()
+    flexctl.compare("single-link-hub", "hub-pd", progress=lambda _: seen.append(two_threads()))
+    assert seen[0] == seen[-1] == {1}
+    assert two_threads() == {2}
 
 
 def test_a_fork_ends_with_the_process_that_began_it():

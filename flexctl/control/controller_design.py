@@ -43,9 +43,11 @@ from flexctl.model import (
     set_aside,
     with_values,
 )
+from flexctl.parallel import on_one_thread
 from flexctl.plant import Plant, assemble_plant, is_stiffness_error, linearise, nonzero_numbers
 
 
+@on_one_thread
 def design_controller(
     arm: Arm | str | Path,
     design: Design | str | Path,

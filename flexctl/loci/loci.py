@@ -19,12 +19,13 @@ from flexctl.loci.sources import Source, at_rest, on_reference, on_run, rests_un
 from flexctl.loci.variation import Variation, over_number, rests_between
 from flexctl.loop import ClosedLoop, Setup, close_loop
 from flexctl.model import Arm, BasisChoice, Design, apply_settings, load_design, load_model
-from flexctl.parallel import in_parallel
+from flexctl.parallel import in_parallel, on_one_thread
 from flexctl.simulation import simulate
 
 _N_RUN = 2001  # samples of the run whose loops are linearised
 
 
+@on_one_thread
 def eigenvalue_loci(
     arm: ClosedLoop | Arm | str | Path,
     design: Design | Controller | str | Path | None = None,

@@ -402,7 +402,7 @@ def sampled_loops(loop: LinearLoop, periods: Array, laws: Sequence[LinearLoop] =
     waits = whole + (part > 1e-12 * periods)
     maps: list[Array] = [np.zeros((0, 0))] * len(periods)
     for alike in set(zip(whole.tolist(), waits.tolist(), strict=True)):
-        own = np.flatnonzero((whole == alike[0]) & (waits == alike[1]))
+        own = np.flatnonzero((whole == alike[0]) & (waits == alike[1])).tolist()
         steps, K = _steps(loop, periods[own], part[own], *alike, [laws[k] for k in own if laws])
         m = loop.B.shape[1]
         for k, step in zip(own, steps[:, :, m:] + steps[:, :, :m] @ K, strict=True):

@@ -22,6 +22,7 @@ from flexctl.model import (
     load_design,
     load_model,
 )
+from flexctl.parallel import on_one_thread
 from flexctl.records import Summary
 from flexctl.search.cluster import Cluster
 from flexctl.search.ledger import check_place
@@ -104,6 +105,7 @@ class Scatter(Summary):
         return {"model": self.sweep.model, "n": self.n, "wins": shares}
 
 
+@on_one_thread
 def scatter(
     arm: Arm | str | Path,
     designs: Sequence[Design | str | Path] | Design | str | Path,

@@ -29,6 +29,7 @@ from flexctl.model import (
     load_model,
     nearest,
 )
+from flexctl.parallel import on_one_thread
 from flexctl.plant import ShapeChange
 from flexctl.records import Summary
 from flexctl.search.cluster import Cluster
@@ -175,6 +176,7 @@ class Sweep(Summary):
         return not self.done.all()
 
 
+@on_one_thread
 def sweep(
     arm: Arm | str | Path,
     designs: Sequence[Design | str | Path] | Design | str | Path,

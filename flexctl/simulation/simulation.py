@@ -20,6 +20,7 @@ from flexctl.loop import (
     schedule,
 )
 from flexctl.model import METHODS
+from flexctl.parallel import on_one_thread
 from flexctl.plant import Plant, find_equilibrium, require_inertia
 from flexctl.simulation.c_driver import compiled_driver, driver_library, run_compiled
 from flexctl.simulation.integrators import (
@@ -60,6 +61,7 @@ _HARDLY = 1000.0  # allowed errors of a rate: the energy of slower arms is not c
 _MOST_STEPS = 1e8  # of a fixed step: minutes for the smallest arm
 
 
+@on_one_thread
 def simulate(
     loop: ClosedLoop,
     *,

@@ -23,7 +23,7 @@ from flexctl.control import (
 from flexctl.errors import DesignError, InputError
 from flexctl.loop import LADDER, ClosedLoop, Setup, close_around, finest_basis
 from flexctl.model import Arm, BasisChoice, Design, check_design, load_design, load_model
-from flexctl.parallel import in_parallel
+from flexctl.parallel import in_parallel, on_one_thread
 from flexctl.plant import Plant, assemble_plant, linearise
 from flexctl.records import Summary
 from flexctl.simulation import compile_verdict
@@ -96,6 +96,7 @@ class Comparison(Summary):
         return first[0].name if first and not unstable_orders(first[0]) else None
 
 
+@on_one_thread
 def compare(
     arm: Arm | str | Path,
     designs: Sequence[Design | Controller | str | Path] | Design | Controller | str | Path,

@@ -32,7 +32,7 @@ _FARTHEST = 1e6  # of the damper that stops the effective inertia at the loop's 
 _INFINITE = 1e12  # of the same: more is no damper but a stuck joint
 _GRID = np.geomspace(1e-4, 1e4, 161)  # of the same, where crossings are bisected
 _STRIDE = 4  # every so many of this grid where no crossing is near
-_NEAR_REST = 1e-5  # multipliers as near to 1 are looked at one damper at a time
+_NEAR_REST = 1e-5  # of log z of multipliers: those nearer to 1 are looked at by themselves
 _SETTLED = 1e-9  # of the fastest pole: integrals of a stuck joint, which do not move the arm
 
 
@@ -87,8 +87,8 @@ class DampedLoop:
 
     def _abscissae_of(self, dampers: Sequence[float]) -> list[float]:
         """Return `abscissa` of several dampers; of a sampled loop their maps are made together."""
-        loop, period = self.loop, self.loop.period
-        if period is None or loop.samples or not loop.K.any():
+        loop = self.loop
+        if not loop.sampled or loop.samples or not loop.K.any():
             return list(map(self.abscissa, dampers))
         plant, rows = loop.plant, list(self.rows)
         n, size = len(plant.M), np.array(dampers)[:, None, None] * self.size
@@ -96,16 +96,18 @@ class DampedLoop:
         A[:, n:, [n + row for row in rows]] -= np.linalg.solve(plant.M, np.eye(n)[:, rows]) * size
         with np.errstate(over="ignore", invalid="ignore"):
             maps = sampled_with_arms(loop, A)
-        found = list[float]()
-        for damper, step in zip(dampers, maps, strict=True):
-            z = np.linalg.eigvals(step) if np.isfinite(step).all() else np.ones(1)
-            z = z[np.abs(z) > VANISHED].astype(complex)
-            moving = z[np.argsort(np.abs(np.log(z)))[self.n_zero :]]
-            clear = len(moving) and np.abs(moving - 1).min() > _NEAR_REST
-            found.append(
-                spectral_abscissa(np.log(moving) / period) if clear else self.abscissa(damper)
-            )
-        return found
+        return [self._of_map(*one) for one in zip(dampers, maps, strict=True)]
+
+    def _of_map(self, damper: float, step: Array) -> float:
+        """Return `abscissa` of a damper with this one-sample map of the loop, (N, N)."""
+        if not np.isfinite(step).all():
+            return self.abscissa(damper)
+        z = np.linalg.eigvals(step).astype(complex)
+        rates = np.log(z[np.abs(z) > VANISHED]).astype(complex)
+        moving = rates[np.argsort(np.abs(rates))[self.n_zero :]]
+        if not len(moving) or np.abs(moving).min() <= _NEAR_REST:
+            return self.abscissa(damper)
+        return spectral_abscissa(moving) / (self.loop.period or 0.0)
 
     def _with(self, delta: float) -> LinearLoop:
         plant = self.loop.plant

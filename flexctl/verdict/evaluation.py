@@ -30,6 +30,7 @@ from flexctl.loop import (
     why_not_held,
 )
 from flexctl.model import BasisChoice, Design, command_units
+from flexctl.parallel import on_one_thread
 from flexctl.plant import Plant, count_operations
 from flexctl.records import Summary
 from flexctl.robustness import StiffnessTolerance, judge_stiffness
@@ -168,6 +169,7 @@ class Evaluation(Summary):
         )
 
 
+@on_one_thread
 def evaluate(
     loop: ClosedLoop,
     values: Mapping[str, ArrayLike] | None = None,
@@ -258,6 +260,7 @@ def _evaluate(
     return _judged(assessment, poses, equilibrium, stability, trajectory)
 
 
+@on_one_thread
 def evaluate_many(loop: ClosedLoop, values: Sequence[Mapping[str, ArrayLike]]) -> list[Evaluation]:
     """Judge a closed loop with several sets of numbers, each as `evaluate` does.
 

@@ -17,6 +17,7 @@ from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import ComputationError, InputError
 from flexctl.loop import ClosedLoop, LinearLoop, linearise, one_sample, require_loop
+from flexctl.parallel import on_one_thread
 from flexctl.records import Summary
 from flexctl.verdict.broken_loop import BrokenLoop, break_at_sensors, break_loop
 from flexctl.verdict.channel_margins import ChannelMargins, channel_margins
@@ -142,6 +143,7 @@ class _Cut:
     channels: Sequence[int]
 
 
+@on_one_thread
 def frequency_response(
     loop: ClosedLoop | LinearLoop,
     w: ArrayLike | None = None,

@@ -16,6 +16,7 @@ from flexctl.loop import (
     linearise_loop,
     require_loop,
 )
+from flexctl.parallel import on_one_thread
 from flexctl.records import Summary
 from flexctl.robustness import first_crossings
 from flexctl.verdict.broken_loop import CutLoop, GainCrossovers, break_loop, gain_crossovers
@@ -96,6 +97,7 @@ class StabilityMargins(Summary):
         return np.minimum(self.gain_up_db, self.gain_down_db)
 
 
+@on_one_thread
 def stability_margins(loop: ClosedLoop | LinearLoop) -> StabilityMargins:
     """Margins of a stable loop at its actuators; for a closed loop, at its final equilibrium.
 

@@ -23,6 +23,7 @@ from flexctl.loop import (
     linearise_loop,
     require_loop,
 )
+from flexctl.parallel import on_one_thread
 from flexctl.records import Summary
 from flexctl.verdict.broken_loop import break_at_sensors, break_loop
 from flexctl.verdict.channel_margins import channel_margins
@@ -97,6 +98,7 @@ class SensorMargins(Summary):
         return np.minimum(self.gain_up_db, self.gain_down_db)
 
 
+@on_one_thread
 def sensor_margins(
     loop: ClosedLoop | LinearLoop, actuators: StabilityMargins | None = None
 ) -> SensorMargins:

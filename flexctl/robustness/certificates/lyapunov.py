@@ -13,6 +13,7 @@ from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.loop import ClosedLoop, LinearLoop, linear_poses
+from flexctl.parallel import on_one_thread
 from flexctl.robustness.certificates.coordinates import balancing_units, find_coordinates
 from flexctl.robustness.certificates.record import Certificate
 from flexctl.robustness.certificates.regions import DISK, HALF_PLANE
@@ -20,6 +21,7 @@ from flexctl.robustness.certificates.regions import DISK, HALF_PLANE
 RELATIVE_ERROR = 1e-12  # of every entry: thousands of times the round-off that made it
 
 
+@on_one_thread
 def certify(
     subject: ArrayLike | ClosedLoop | LinearLoop,
     *,

@@ -22,6 +22,7 @@ from flexctl.control import Controller, Recipe, design_on
 from flexctl.errors import ComputationError, DesignError, InputError, NoEquilibriumError
 from flexctl.loop import N_PATH, ClosedLoop, LinearPoses, motion_poses
 from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
+from flexctl.parallel import on_one_thread
 from flexctl.plant import Plant
 from flexctl.robustness.certificates.lyapunov import RELATIVE_ERROR
 from flexctl.robustness.certificates.record import CertifiedErrors
@@ -62,6 +63,7 @@ _MOST_PARTS = 12  # of a stiffness, for which the lemma is evaluated part by par
 _N_TOLERANCE = 11  # poses of the motion at which a `StiffnessTolerance` is judged
 
 
+@on_one_thread
 def stiffness_margin(
     arm: Arm | str | Path,
     design: Design | Controller | str | Path,

@@ -22,6 +22,7 @@ from flexctl.control import Controller, design_controller, separate_time_scales
 from flexctl.errors import DesignError, InputError
 from flexctl.loop import N_PATH, ClosedLoop, Setup, close_around
 from flexctl.model import Arm, BasisChoice, Design, FixedDamping, load_design, load_model
+from flexctl.parallel import on_one_thread
 from flexctl.plant import assemble_plant
 from flexctl.robustness.time_scales.record import Bound, Spectra, TimeScaleMargin, all_stable
 from flexctl.robustness.time_scales.redesigned_loop import RedesignedLoop
@@ -38,6 +39,7 @@ N_CURVE = 400  # stiffness factors at which eigenvalues are kept
 BEYOND = 30.0  # factor by which their range exceeds the bound and 1
 
 
+@on_one_thread
 def time_scale_margin(
     arm: Arm | str | Path,
     design: Design | Controller | str | Path,

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import DesignError, InputError
+from flexctl.parallel import on_one_thread
 from flexctl.records import Summary
 from flexctl.robustness import certify
 from flexctl.search.nonsmooth import Minimum
@@ -131,6 +132,7 @@ class Stabilisation(Summary):
         }
 
 
+@on_one_thread
 def stabilise(
     A: ArrayLike,
     B: ArrayLike,

@@ -12,6 +12,7 @@ import numpy as np
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import DesignError, InputError
+from flexctl.parallel import on_one_thread
 from flexctl.records import Summary
 from flexctl.robustness import certify
 from flexctl.search.nonsmooth import Minimum, Progress
@@ -126,6 +127,7 @@ class Synthesis(Summary):
         return {"kind": self.kind, **{name: getattr(self, name) for name in shown.split()}}
 
 
+@on_one_thread
 def synthesise(
     plant: Any,
     structure: Structure,

@@ -15,6 +15,7 @@ from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 from flexctl.model import Arm, Design, load_design, load_model
+from flexctl.parallel import on_one_thread
 from flexctl.records import Summary
 from flexctl.search.tuning.after_tuning import tuned_design
 from flexctl.search.tuning.asked import Asked, asked_of
@@ -119,6 +120,7 @@ class TradeOff(Summary):
         }
 
 
+@on_one_thread
 def trade_off(
     arm: Arm | str | Path,
     design: Design | str | Path,

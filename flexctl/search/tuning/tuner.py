@@ -9,6 +9,7 @@ from pathlib import Path
 from flexctl import checks
 from flexctl.loop import ShapesChoice
 from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
+from flexctl.parallel import on_one_thread
 from flexctl.search.samples import Spec, Variation
 from flexctl.search.tuning.asked import asked_of, check_effort
 from flexctl.search.tuning.free_numbers import Bounds
@@ -23,6 +24,7 @@ EVALUATIONS = 160  # of one start
 UNSEEN = 20
 
 
+@on_one_thread
 def tune(
     arm: Arm | str | Path,
     design: Design | str | Path,
