@@ -152,7 +152,7 @@ def definite(name: str, A: ArrayLike, size: int | None = None) -> Array:
 
 
 def clearly_definite(scaled: Array) -> bool:
-    """Whether no eigenvalue of a symmetric matrix with unit diagonal, (n, n), is near zero.
+    """Whether all eigenvalues of a symmetric matrix with unit diagonal, (n, n), are above 1e-9.
 
     By its Cholesky factor, which takes a third of the time of eigenvalues.
     """

@@ -40,15 +40,15 @@ def on_one_thread(function: Callable[P, T]) -> Callable[P, T]:
     def alone(*args: P.args, **kwargs: P.kwargs) -> T:
         if any(name in os.environ for name in _THREADS):
             return function(*args, **kwargs)
-        with _linear_algebra("slycot" in sys.modules).limit(limits=1, user_api="blas"):
+        with _linear_algebra().limit(limits=1, user_api="blas"):
             return function(*args, **kwargs)
 
     return alone
 
 
 @functools.cache
-def _linear_algebra(with_slycot: bool) -> ThreadpoolController:  # noqa: ARG001  # which has its own
-    """Return the handles of the libraries of linear algebra that are loaded."""
+def _linear_algebra() -> ThreadpoolController:
+    """Return the libraries of linear algebra, which are loaded where a function needs them."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -97,7 +97,7 @@ def design_controller(
 
 
 def design_on(
-    plant: Plant, design: Design, known: LawParts | None = None, *, same_motion: bool = False
+    plant: Plant, design: Design, known: LawParts | None = None, *, rates_checked: bool = False
 ) -> Controller:
     """Design the controller of a design file on an existing plant.
 
@@ -112,8 +112,8 @@ def design_on(
         Method, gains, weights, reference; its `basis` is not used.
     known
         The law of the measured state, if it is known.
-    same_motion
-        Whether the rates of its motion are known to be possible.
+    rates_checked
+        Whether the rates of the same motion have been compared with their limits.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def design_on(
     if reference.shaper and design.reference.rate is not None:
         end = np.array([design.loop.duration or reference.usual_run])
         check_design(arm, design, reference.sample(end)[0].ravel().tolist())
-    if not same_motion:
+    if not rates_checked:
         _require_possible_rates(arm, design, reference)
     fit = fit_law(plant, design, reference, parts)
     inside = parts if fit.observer or fit.fitted else None
@@ -199,7 +199,7 @@ def controller_at_period(controller: Controller, period: float) -> Controller:
     alike = law and not law.own_states and not sums_by_tustin(law, loop)
     known = law if alike else None  # of a law that is the same at every period
     design = sampled_design(controller.design, period)
-    return design_on(controller.plant, design, known, same_motion=True)  # impulses average rates
+    return design_on(controller.plant, design, known, rates_checked=True)
 
 
 def refused_at_period(controller: Controller, period: float) -> str | None:

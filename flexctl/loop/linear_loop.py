@@ -393,8 +393,9 @@ def sampled_loops(loop: LinearLoop, periods: Array, laws: Sequence[LinearLoop] =
     """One-sample maps of the loop with its own delay for periods (K,) [s], each (N, N).
 
     They are those of `sampled_loop` in coordinates in which exponentials of the plant are those of
-    small blocks: the multipliers are the same. `laws` are the loop with the law of each period,
-    where that depends on it otherwise than by `LinearLoop.law_steps`.
+    small blocks: the multipliers are the same. `laws` (K) are the loop with the law of each period,
+    of the same plant and delay, for a law that another period changes otherwise than as
+    `LinearLoop.law_steps` says; at its period z+ = z + T z'.
     """
     require_one_law(loop)
     late = np.divmod(loop.delay, periods)

@@ -107,7 +107,8 @@ class DampedLoop:
         moving = rates[np.argsort(np.abs(rates))[self.n_zero :]]
         if not len(moving) or np.abs(moving).min() <= _NEAR_REST:
             return self.abscissa(damper)
-        return spectral_abscissa(moving) / (self.loop.period or 0.0)
+        assert self.loop.period is not None
+        return spectral_abscissa(moving) / self.loop.period
 
     def _with(self, delta: float) -> LinearLoop:
         plant = self.loop.plant

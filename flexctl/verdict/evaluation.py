@@ -43,6 +43,7 @@ from flexctl.simulation import (
 from flexctl.verdict.friction import FrictionVerdict, judge_friction
 from flexctl.verdict.margins import StabilityMargins, stability_margins
 from flexctl.verdict.margins_at_sensors import SensorMargins, sensor_margins, why_no_readings
+from flexctl.verdict.neglected_modes import NeglectedModes, neglected_at_rest
 from flexctl.verdict.performance import (
     Effort,
     PositionExcess,
@@ -73,9 +74,10 @@ class Evaluation(Summary):
     has dry friction. `not_computed` has the reason for
     every metric that could not be computed while others could; `settle_within` is the tip error [m]
     within which the design counts as settled; `linear` is the loop about its final equilibrium;
-    `noise` is None where the design states none; `positions` says how far the run takes joints
-    beyond the limits of their positions; `sampling_rate_limited_by` is the key of the design that
-    refuses rates below `min_sampling_rate`, None where the loop is unstable there.
+    `noise` is None where the design states none; `neglected` compares the design's own plant with
+    the truth at the final equilibrium of a stable loop; `positions` says how far the run takes
+    joints beyond the limits of their positions; `sampling_rate_limited_by` is the key of the design
+    that refuses rates below `min_sampling_rate`, None where the loop is unstable there.
 
     Metrics of the run are accurate to about 1e-5 of their size, errors of tip and joints to 1e-7 m
     or rad if that is more: measured, not proven; see docs/theory/simulation.md.
@@ -114,6 +116,7 @@ class Evaluation(Summary):
     settle_within: float = 1e-4
     linear: LinearLoop | None = field(default=None, repr=False)
     noise: NoiseLevels | None = None
+    neglected: NeglectedModes | None = None
     positions: PositionExcess | None = None
     sampling_rate_limited_by: str | None = None
 
@@ -395,6 +398,7 @@ def _linear(
         "stiffness": assessment.stiffness(poses),
         "friction": rubs and get("friction", lambda: judge_friction(assessment.loop, rubs)),
         "noise": final and get("noise", lambda: noise_levels(assessment.loop, final)),
+        "neglected": final and get("neglected", lambda: neglected_at_rest(loop, final)),
     }
 
 

@@ -67,6 +67,7 @@ UNITS = {
     "margins.min_sampling_rate": "Hz",
     "noise.tip_rms": "m",
     "noise.torque_rms": "N m, N, A or V",
+    "neglected.scaled_peak": "-",
     "stiffness.lemma.alpha_star": "-",
     "stiffness.exact.alpha_upper": "-",
     "stiffness.exact.alpha_lower": "-",
@@ -143,6 +144,8 @@ def _metrics(e: Evaluation) -> Iterator[tuple[str, Any]]:
     special |= {key: _worst_reading(e, key) for key in UNITS if key.startswith(SENSORS)}
     if e.stability and e.stability.stable is False:  # what friction bounds is no merit of a loop
         special |= {key: None for key in UNITS if key.startswith("friction.")}
+    if e.neglected and e.neglected.why:
+        special["neglected.scaled_peak"] = None
     if never:
         special["residual.settling_time"] = np.inf
     for key in UNITS:

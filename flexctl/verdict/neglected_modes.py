@@ -32,7 +32,6 @@ from flexctl.loop import (
 from flexctl.verdict.broken_loop import BrokenLoop, break_loop
 from flexctl.verdict.disk_margin import best_scaling
 from flexctl.verdict.frequency_choice import resolving_frequencies
-from flexctl.verdict.largest_gain import scaled
 from flexctl.verdict.transfer import axis_points, transfer
 
 _UNSTABLE = 1e-6  # real part of a pole that counts as unstable, relative to the design's fastest
@@ -103,6 +102,19 @@ def neglected_modes(
     return tuple(found)
 
 
+def neglected_at_rest(loop: ClosedLoop, truth: LinearLoop) -> NeglectedModes:
+    """Test a loop about its final equilibrium, where `truth` is its linear model."""
+    controller = loop.controller
+    own = close_around(controller, replace(controller.plant, interpreted=True))
+    try:
+        design = linearise_loop(
+            own, controller.reference.final, controller.final_second_loop_weight
+        )
+    except ComputationError as error:
+        return NeglectedModes(t=None, why=str(error))
+    return small_gain_test(design, truth, None)
+
+
 def _at_pose(loop: ClosedLoop, t: float | None, joints: Array, weight: float) -> NeglectedModes:
     own = close_around(loop.controller, loop.controller.plant)
     try:
@@ -130,11 +142,11 @@ def small_gain_test(design: LinearLoop, truth: LinearLoop, t: float | None) -> N
     fastest = cuts[0].fastest
     w = resolving_frequencies(np.concatenate(closed), np.concatenate(rates), fastest, np.zeros(0))
     try:
-        undamped = _undamped(rates[0], rates[1], w)
-        peak, at = _largest_product(cuts, opened, w, undamped)
+        undamped, first = _undamped(rates[0], rates[1], w), _errors(cuts, opened, w)
+        peak, at = _largest_product(cuts, opened, w, undamped, first)
         smaller = peak
         if cuts[0].m > 1:
-            smaller, _ = _largest_product(cuts, opened, w, undamped, scale=True)
+            smaller, _ = _largest_product(cuts, opened, w, undamped, first, scale=True)
     except np.linalg.LinAlgError:
         return replace(found, why="a torque has no feedback, so that the error has no size")
     return replace(found, peak=peak, frequency=at, scaled_peak=smaller)
@@ -150,25 +162,31 @@ def _undamped(design: ComplexArray, truth: ComplexArray, w: Array) -> list[float
     return found
 
 
+_Errors = tuple[Array, ComplexArray, ComplexArray]
+"""Where both are finite, of bool (K,), and T and E (k, m, m) there."""
+
+
 def _largest_product(
     cuts: tuple[BrokenLoop, BrokenLoop],
     opened: Sequence[Array],
     w: Array,
     undamped: Sequence[float],
+    first: _Errors,
     *,
     scale: bool = False,
 ) -> tuple[float, float]:
     """Largest product of both norms, refined between the neighbours of its frequency.
 
-    It is infinite at an `undamped` pole towards which it grows.
+    `first` are the errors at w. It is infinite at an `undamped` pole towards which it grows.
     """
     for pole in reversed(undamped):
         far, near = products(cuts, opened, pole * (1 + np.array(_BESIDE)), scale=scale)
         if near > _GROWS * far:
             return np.inf, pole
-    value, at = 0.0, float(w[0])
-    for _ in range(_ROUNDS):
-        found = products(cuts, opened, w, scale=scale)
+    value, at, found = 0.0, float(w[0]), _products(*first, scale=scale)
+    for turn in range(_ROUNDS):
+        if turn:
+            found = products(cuts, opened, w, scale=scale)
         k = int(found.argmax())
         if found[k] > value:
             value, at = float(found[k]), float(w[k])
@@ -183,6 +201,10 @@ def products(
 
     The scaling d is ones, or with `scale` the better of ones and of that which is best for E.
     """
+    return _products(*_errors(cuts, opened, w), scale=scale)
+
+
+def _errors(cuts: tuple[BrokenLoop, BrokenLoop], opened: Sequence[Array], w: Array) -> _Errors:
     gains = [
         -transfer(A, cut.B, cut.C, axis_points(w, cut.sample_time))
         for cut, A in zip(cuts, opened, strict=True)
@@ -191,7 +213,11 @@ def products(
     L, truth = gains[0][finite], gains[1][finite]
     E = np.linalg.solve(L, truth - L).astype(complex)
     T = np.linalg.solve(np.eye(L.shape[1]) + L, L).astype(complex)
-    size = np.full(len(w), np.inf)
+    return finite, T, E
+
+
+def _products(finite: Array, T: ComplexArray, E: ComplexArray, *, scale: bool) -> Array:
+    size = np.full(len(finite), np.inf)
     size[finite] = _norms(T) * _norms(E)
     if scale:
         size[finite] = np.minimum(size[finite], _scaled_norms(T, E))
@@ -204,8 +230,13 @@ def _norms(matrices: ComplexArray) -> Array:
 
 def _scaled_norms(T: ComplexArray, E: ComplexArray) -> Array:
     """Product (K,) of the norms under the scaling that is best for each E."""
-    sizes = np.empty(len(E))
-    for k, error in enumerate(E):
-        d = best_scaling(error) if np.abs(error).all() else np.ones(len(error))
-        sizes[k] = _norms(scaled(T[k : k + 1], d))[0] * _norms(scaled(E[k : k + 1], d))[0]
-    return sizes
+    m = E.shape[1]
+    d = np.ones((len(E), m))
+    coupled = np.abs(E).all(axis=(1, 2))
+    if m == 2:  # that of `best_scaling`, at once
+        d[coupled, 1] = np.sqrt(np.abs(E[coupled, 0, 1]) / np.abs(E[coupled, 1, 0]))
+    else:
+        for k in np.flatnonzero(coupled).tolist():
+            d[k] = best_scaling(E[k])
+    factors = d[:, :, None] / d[:, None, :]
+    return _norms(T * factors) * _norms(E * factors)

@@ -13,6 +13,7 @@ from flexctl.verdict.friction import judge_friction
 from flexctl.verdict.margins import stability_margins
 from flexctl.verdict.margins_at_sensors import sensor_margins, why_no_readings
 from flexctl.verdict.named_metrics import SENSORS, Metric, metrics
+from flexctl.verdict.neglected_modes import neglected_at_rest
 from flexctl.verdict.performance import find_no_rest, judge_effort, judge_residual, judge_tracking
 from flexctl.verdict.sampling_rate import sampling_rate_of
 from flexctl.verdict.stability import judge_stability
@@ -54,6 +55,8 @@ def linear_poses_verdict(loop: ClosedLoop, keys: Sequence[str]) -> Evaluation:
             parts["friction"] = judge_friction(loop, poses.final)
         if any(key.startswith("noise.") for key in keys):
             parts["noise"] = noise_levels(loop, poses.final)
+        if any(key.startswith("neglected.") for key in keys):
+            parts["neglected"] = neglected_at_rest(loop, poses.final)
     if any(key.startswith("stiffness.") for key in keys):
         parts["stiffness"] = judge_stiffness(loop, poses)
     return _only(loop, **parts)

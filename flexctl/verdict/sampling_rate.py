@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 import scipy.optimize
@@ -173,9 +174,9 @@ def smallest_sampling_rate(
     The period grows until the loop is unstable: in large steps while all modes lie below a sixth of
     the sampling rate, then in steps of 1 %, because modes near half that rate, and aliased ones
     that meet, make it unstable in narrow bands; a band narrower than that can be missed. The limit
-    is found by bisection. With a delay the shortest period is a twentieth of it. A loop that is
-    stable even at a period of 10 s gives 0.1 Hz; one that is unstable at the shortest period gives
-    None.
+    is found by Brent's method. With a delay the shortest period is a twentieth of it. A loop that
+    is stable even at a period of 10 s gives 0.1 Hz; one that is unstable at the shortest period
+    gives None.
 
     Integrals sum up their samples; `own_states` of a law, such as those of filters, are discretised
     exactly at every rate. `law_at` gives the loop of a law that depends otherwise on its period
@@ -189,8 +190,8 @@ def smallest_sampling_rate(
     def maps(periods: Array) -> list[Array]:
         if law_at is None:
             return sampled_loops(loop, periods)
-        with suppress(DesignError, InputError):
-            if not anew:  # then every period has the same states
+        if not anew:  # then every period has the same states
+            with suppress(DesignError, InputError):
                 laws = [law_at(T) for T in periods.tolist()]
                 return sampled_loops(laws[0], periods, laws)
         return [_map_of(law_at, T) for T in periods.tolist()]
@@ -273,19 +274,23 @@ class _Search:
         return None
 
     def limit(self, stable: float, unstable: float) -> float:
-        """Longest period [s] between a stable and an unstable one, itself stable."""
-        within = _LOCATED / 4 * unstable
-        if self._growth(stable) >= 0:  # but for round-off
-            return stable
-        end = float(scipy.optimize.brentq(self._growth, stable, unstable, xtol=within))  # pyright: ignore[reportArgumentType]
-        return end if self._growth(end) < 0 else max(stable, end - 2 * within)
+        """Longest period [s] between a stable and an unstable one.
 
-    def _growth(self, period: float) -> float:
-        """Logarithm of the largest multiplier at a period [s], at most 1."""
-        step = self.maps(np.array([period]))[0]
-        if not np.isfinite(step).all():
-            return 1.0
-        return min(float(np.log(np.abs(np.linalg.eigvals(step)).max())), 1.0)
+        A period at which the law does not exist counts as one with a multiplier of e.
+        """
+
+        @cache
+        def growth(period: float) -> float:
+            step = self.maps(np.array([period]))[0]
+            if not np.isfinite(step).all():
+                return 1.0
+            return min(float(np.log(np.abs(np.linalg.eigvals(step)).max())), 1.0)
+
+        if not growth(stable) < 0 < growth(unstable):  # which round-off may turn about
+            return stable
+        within = _LOCATED / 4 * unstable
+        end = float(scipy.optimize.brentq(growth, stable, unstable, xtol=within))  # pyright: ignore[reportArgumentType]
+        return end if growth(end) < 0 else max(stable, end - 2 * within)
 
 
 def _stable(steps: Sequence[Array]) -> Array:

@@ -313,7 +313,7 @@ def _covariance(A: Array, Q: Array, *, sampled: bool) -> Array:
             P = scipy.linalg.solve_continuous_lyapunov(A, -Q)
             left = A @ P + P @ A.T + Q
     size = max(np.abs(Q).max(initial=0.0), np.abs(A @ P).max(initial=0.0))
-    if np.abs(left).max(initial=0.0) > _RESIDUAL * size:
+    if not np.abs(left).max(initial=0.0) <= _RESIDUAL * size:
         raise ComputationError(
             "noise: expected an accurate covariance, got a Lyapunov equation whose residual is "
             f"{np.abs(left).max() / size:.2g} of its terms; choose a coarser truth plant"

@@ -140,6 +140,14 @@ def _offset(key: str) -> Reader:
     return read
 
 
+def _size_of_neglected(evaluation: Evaluation) -> float | None:
+    """Read the size of neglected modes, with torques scaled; infinite where it is null."""
+    found = _at("neglected")(evaluation)
+    if found is None or found["why"]:
+        return None
+    return float("inf") if found["scaled_peak"] is None else found["scaled_peak"]
+
+
 _ROUND_OFF = 1e-12  # m or rad
 _NOTHING = 1e-12  # of the largest number of a cell: round-off
 _FACTORS = {"mm": 1e3, "{joint}": 1e3, "ms": 1e3, "%": 100.0}  # units in an SI unit; of others 1
@@ -254,6 +262,12 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
         "smallest damping ratio": (
             _Merit(_at("stability.min_damping_ratio"), "%", max),
             "of all eigenvalues",
+        ),
+        "size of neglected modes": (
+            _Merit(_size_of_neglected, "", min, beyond="infinite"),
+            "largest product, over all frequencies, of the complementary sensitivity on the "
+            "design's own plant and the relative error of that plant: below 1 the error cannot "
+            "make the loop unstable; above 1, as at a lightly damped mode, nothing follows",
         ),
         "converged from truth order": (
             _Merit(_at("stability.settles_at_order"), missing="not by the finest", of="stability"),

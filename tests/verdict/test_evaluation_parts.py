@@ -249,6 +249,7 @@ def judged(monkeypatch):
         }
         names = ["judge_tracking", "judge_residual", "judge_effort", "stability_margins"]
         names += ["noise_levels", "judge_friction", "judge_positions", "sensor_margins"]
+        names += ["neglected_at_rest"]
         made |= {name: name for name in names}
         made["sampling_rate_of"] = SimpleNamespace(rate="sampling_rate_of", limited_by=None)
         for name, value in (made | parts).items():
@@ -292,9 +293,10 @@ PARTS = {
     "stiffness": TOLERANCE,
     "rest": "resting",
     "noise": "noise_levels",
+    "neglected": "neglected_at_rest",
     "friction": "judge_friction",
 }
-OF_STABLE = {"margins", "sensor_margins", "min_sampling_rate", "noise", "friction"}
+OF_STABLE = {"margins", "sensor_margins", "min_sampling_rate", "noise", "neglected", "friction"}
 
 
 def known(found):
@@ -317,6 +319,7 @@ def test_every_part_stands_where_it_belongs(judged):
         ("sensor_margins", "margins.sensors", {"sensor_margins"}),
         ("sampling_rate_of", "margins.min_sampling_rate", {"min_sampling_rate"}),
         ("judge_stiffness", "stiffness", {"stiffness"}),
+        ("neglected_at_rest", "neglected", {"neglected"}),
         ("judge_stability", "spillover", OF_STABLE),
         ("linear_poses", "stability", OF_STABLE),
     ],

@@ -9,15 +9,18 @@ from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_loop
 from flexctl.model.record import BasisChoice
 from flexctl.verdict.broken_loop import break_loop
+from flexctl.verdict.evaluation import evaluate
 from flexctl.verdict.loop_responses import frequency_response
+from flexctl.verdict.named_metrics import metrics
 from flexctl.verdict.neglected_modes import (
     NeglectedModes,
     neglected_modes,
     products,
     small_gain_test,
 )
+from flexctl.verdict.partial_verdicts import linear_poses_metrics
 from flexctl.view.explain import explain
-from flexctl.view.json.responses import _neglected
+from flexctl.view.json.responses import neglected_json
 from flexctl.view.to_json import to_json
 from flexctl.view.words.responses import neglected_words
 from tests.arms import make_arm, single_link, two_link
@@ -112,7 +115,7 @@ def test_a_torque_without_feedback_has_no_error():
 
 def test_what_has_no_equilibrium_has_no_numbers_and_is_neither_stable_nor_not():
     lost = NeglectedModes(t=0.2, why="no equilibrium")
-    answer = _neglected(lost)
+    answer = neglected_json(lost)
 
     assert answer["stable"] is None
     assert answer["proven"] is False
@@ -261,8 +264,29 @@ def test_the_peak_is_without_scaling_of_torques_and_the_scaled_one_decides(rho, 
     assert found.stable
     record = frequency_response(closed(single_link(), [0.0], [0.6], 2), [1.0, 200.0])
     words = neglected_words(replace(record, neglected=(found,)))
-    answer = _neglected(found)
+    answer = neglected_json(found)
     assert f"{found.peak:.3g} at" in words
     assert f", with scaled torques {found.scaled_peak:.3g}" in words
     assert ("not proven" in words) != proven
     assert (answer["peak"], answer["scaled_peak"]) == (found.peak, found.scaled_peak)
+
+
+@pytest.mark.parametrize("design", ["vertical-2r-encoders", "vertical-2r-shaped", "vertical-2r-pd"])
+def test_a_verdict_has_the_test_of_its_final_pose(design):
+    controller = design_controller("vertical-2r", design)
+    loop = close_loop(controller, "vertical-2r", elements=3)
+    (expected,) = neglected_modes(loop)
+    whole = evaluate(loop)
+    assert whole.neglected.proven == expected.proven
+    sizes = [(one.peak, one.scaled_peak, one.frequency) for one in (whole.neglected, expected)]
+    assert sizes[0] == pytest.approx(sizes[1], rel=1e-6)
+    key = "neglected.scaled_peak"
+    assert metrics(whole)[key] == pytest.approx(expected.scaled_peak, rel=1e-6)
+    assert linear_poses_metrics(loop, [key])[key] == pytest.approx(expected.scaled_peak, rel=1e-6)
+
+
+def test_a_test_of_neglected_modes_that_cannot_be_made_is_no_metric():
+    loop = close_loop(design_controller("single-link-hub", "hub-pd"), "single-link-hub", modes=2)
+    whole = replace(evaluate(loop), neglected=NeglectedModes(t=None, why="no equilibrium"))
+    assert metrics(whole)["neglected.scaled_peak"] is None
+    assert to_json(whole)["neglected"]["why"] == "no equilibrium"

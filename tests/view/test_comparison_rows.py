@@ -44,6 +44,7 @@ QUANTITIES = [
     quantity("spillover.spectral_abscissa", {"1/s"}, min, of=max, word="other truth orders"),
     quantity("spillover.path_spectral_abscissa", {"1/s"}, min, of=max, word="motion, truth orders"),
     quantity("stability.min_damping_ratio", {"%"}, max, word="damping"),
+    quantity("neglected.scaled_peak", {""}, min, word="neglected"),
     quantity("stability.settles_at_order", {""}, None, word="order"),
     quantity("margins.gain_db", {"dB"}, max, of=min, word="gain"),
     quantity("margins.phase_deg", {"deg"}, max, of=min, word="phase"),
@@ -102,6 +103,7 @@ def evaluation(name, k):
             "joint_sensitivity_peak": [1.43 * k, 1.92 * k, 1.27 * k],
             "joint_complementary_peak": [1.17 * k, 1.38 * k, 1.06 * k],
         },
+        "neglected": {"scaled_peak": 0.737 * k, "why": None},
         "stiffness": {
             "exact": {
                 "alpha_upper": 0.0951 * k, "alpha_lower": -0.311 * k,
@@ -230,6 +232,8 @@ def test_what_is_not_known_is_not_a_number(trio, place, q):
         gone[0]["stiffness"]["exact"] |= {"alpha_lower": None, "path_t": None}
     if q.path == "margins.common_delay_seconds":  # null is an infinite margin there, too
         gone[0]["margins"] = None
+    if q.path == "neglected.scaled_peak":  # and here
+        gone[0]["neglected"]["why"] = "no equilibrium"
     cell, *others = metric_rows(gone, ARM)[place[q.path]].cells
 
     assert not re.search(r"\d", cell.text)
@@ -240,8 +244,16 @@ def test_what_is_not_known_is_not_a_number(trio, place, q):
     assert set(metric_rows(gone, ARM)[place[q.path]].cells[0].text) <= set("- /")
 
 
+def test_an_undamped_mode_that_the_design_lacks_has_an_infinite_size(trio, place):
+    own = copy.deepcopy(trio)
+    own[0]["neglected"] = {"scaled_peak": None, "why": None}
+    cells = metric_rows(own, ARM)[place["neglected.scaled_peak"]].cells
+    assert cells[0].text == "infinite"
+    assert not cells[0].best
+
+
 @pytest.mark.parametrize(
-    "group", ["tracking", "rest", "residual", "effort", "stability", "margins"]
+    "group", ["tracking", "rest", "residual", "effort", "stability", "margins", "neglected"]
 )
 def test_a_whole_group_may_be_missing(trio, place, group):
     gone = copy.deepcopy(trio)

@@ -62,8 +62,6 @@ _SLOW = 1e-2  # of the median size of eigenvalues: slower ones may change as muc
 _DAMPED = 0.02  # largest change of a damping ratio in a step
 _NEGLIGIBLE = 1e-5  # error: where an undamped mode grows below it, the margin is 0
 _SMALL = 1e-4  # error of the central difference that gives rates at 0
-_ASIDE = 1e-3  # relative distance from there at which an eigenvalue is interpolated
-_EVEN = 0.2  # largest relative difference of an eigenvalue's slopes before and across zero
 _STILL = 1e-10  # rad or m: round-off of an equilibrium
 
 
@@ -171,14 +169,12 @@ class Followed:
         size = self.values.real if self.period is None else np.abs(self.values)
         return complex(self.values[size.argmax()])
 
-    def rate_next_to(self, value: complex) -> tuple[float, float]:
-        """Rate and frequency [1/s] of the eigenvalue that is next to one of another `values`."""
-        own = complex(self.values[np.abs(self.values - value).argmin()])
+    def growth_next_to(self, value: complex) -> float:
+        """Real part [1/s] of the eigenvalue that is next to one of another error's `values`."""
+        own = self.values[np.abs(self.values - value).argmin()]
         if self.period is None:
-            return own.real, own.imag
-        own = own if abs(own) > VANISHED else VANISHED
-        rate = complex(np.log(complex(own))) / self.period
-        return rate.real, rate.imag
+            return float(own.real)
+        return float(np.log(max(abs(own), VANISHED)) / self.period)
 
     def name(self, names: ModeNames, value: complex) -> str:
         """Name of the motion with the largest participation in an eigenvalue [1/s]."""
@@ -261,7 +257,7 @@ class ErrorFamily:
                 there, now, then = error, near.error, before.error
             ahead = (there - now) / (now - then)
             q, z = q + ahead * (q - before.rest.q), z + ahead * (z - before.rest.z)
-            if slopes is not None and before.slopes is not None:  # most are linear in the error
+            if slopes is not None and before.slopes is not None:  # most entries are linear in it
                 ahead = (error - near.error) / (near.error - before.error)
                 slopes = slopes + ahead * (slopes - before.slopes)
         rest = near.rest  # without gravity no error moves it
@@ -420,7 +416,6 @@ class ErrorFamily:
         bisection. Source: [OliveiraTakahashi20].
         """
         most = np.log2(abs(there.error - here.error) / _resolution(there.error)) + 1
-        known = True  # whether there is an equilibrium `there`
         for k in count():
             resolution = _resolution(there.error)
             width = abs(there.error - here.error)
@@ -429,30 +424,11 @@ class ErrorFamily:
             allowed = resolution * 2.0 ** (most - k - 1) - width / 2  # away from the middle
             error = _between(here, there, allowed)
             middle = self.at(error, here, before)
-            if middle is None and known and (crossed := _crossed(before, here, there)) is not None:
-                return self._lost(replace(here, error=self._zero(crossed, here, there)), there)
             if middle is None or self._lost_at(middle):
-                known = middle is not None
                 there = middle or replace(there, error=error)
             else:
                 before, here = here, middle
         return self._lost(here, there)
-
-    def _zero(self, near: float, here: Followed, there: Followed) -> float:
-        """Error next to which a real eigenvalue is zero, by the cubic through its rates around it.
-
-        They are taken at a little distance: nearer, round-off moves equilibria and eigenvalues.
-        """
-        beside = near + _ASIDE * max(abs(near), 1e-2) * np.array([-2.0, -1.0, 1.0, 2.0])
-        around = [self.at(float(error), here) for error in beside]
-        places = [one.rate_next_to(there.fastest) for one in around if one]
-        if len(places) < len(beside) or any(frequency for _, frequency in places):
-            return near
-        cubic = np.polyfit(beside - near, [rate for rate, _ in places], 3)
-        zeros = np.roots(cubic)
-        zeros = zeros.real[np.abs(zeros.imag) < np.finfo(float).eps]
-        inside = zeros[np.abs(zeros) < beside[-2] - near]
-        return near + float(inside[0]) if len(inside) == 1 else near
 
     def _lost(self, here: Followed, there: Followed | None) -> StabilityLimit:
         """Stability limit just beyond the last stable error."""
@@ -490,7 +466,7 @@ def _between(here: Followed, there: Followed, allowed: float) -> float:
     """
     a, b = here.error, there.error
     middle, grows = (a + b) / 2, there.growth
-    falls = min(here.growth, here.rate_next_to(there.fastest)[0])
+    falls = here.growth_next_to(there.fastest)
     if not falls < 0 < grows or allowed <= 0:
         return middle
     secant = (a * grows - b * falls) / (grows - falls)
@@ -499,24 +475,6 @@ def _between(here: Followed, there: Followed, allowed: float) -> float:
     nearer = secant + inward * min(_INWARD * abs(b - a), abs(middle - secant))
     away = float(np.clip(nearer - middle, -allowed, allowed))
     return middle + away
-
-
-def _crossed(before: Followed | None, here: Followed, there: Followed) -> float | None:
-    """Error between a stable and an unstable one at which a real eigenvalue is zero, by its secant.
-
-    Next to there equilibria are too nearly singular to be found. None unless it moves evenly, as it
-    does not where two equilibria meet and end.
-    """
-    if before is None or not there.grows:
-        return None
-    value = there.fastest
-    places = [(one.error, *one.rate_next_to(value)) for one in (before, here, there)]
-    (e0, g0, w0), (e1, g1, w1), (e2, g2, w2) = places
-    if w0 or w1 or w2 or not g1 < 0 < g2:
-        return None
-    slope, slope_before = (g2 - g1) / (e2 - e1), (g1 - g0) / (e1 - e0)
-    even = abs(slope - slope_before) <= _EVEN * abs(slope)
-    return e1 - g1 / slope if even else None
 
 
 def _change(here: Followed, there: Followed, path: _Path | None, step: float) -> _Change:

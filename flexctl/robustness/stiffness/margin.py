@@ -347,9 +347,10 @@ class _Study:
         here = partial(OrderMargin, basis=basis)
         try:
             judged = self.judged(self.case.close(basis=basis))
+            here = partial(here, abscissa=judged.abscissa)
         except (DesignError, ComputationError, InputError) as error:
             return here(interval=None, abscissa=np.nan, alpha_star=np.nan, why=str(error))
-        here = partial(here, abscissa=judged.abscissa, alpha_star=_lemma(judged).alpha_star)
+        here = partial(here, alpha_star=_lemma(judged).alpha_star)
         try:
             return here(interval=judged.interval)
         except DesignError as error:
@@ -460,10 +461,6 @@ def judge_stiffness(
         _judged(partial(loop_at, uncertain, q, 0.0, at), "path", reasons)
         for q, at in zip(joints, path, strict=True)
     ]
-    at_end = _judged(partial(final_loop, uncertain, final), "exact", reasons)
-    exact = _judged(lambda: at_end.interval, "exact", reasons) if at_end else None
-    if at_end and loops[-1] and _alike(at_end, loops[-1]):
-        loops[-1] = at_end  # whose ends are known
     worst, upper, proven = _nearest_end(loops, 1, reasons)
     worst_below, lower, _ = _nearest_end(loops, -1, reasons)
     growth = None
@@ -472,7 +469,7 @@ def judge_stiffness(
         reasons |= {"exact.path_growth": unknown} if unknown else {}
     return StiffnessTolerance(
         lemma=stiffness_lemma(plant, plant.straight(controller.reference.final)),
-        exact=exact,
+        exact=_judged(lambda: final_loop(uncertain, final).interval, "exact", reasons),
         path_t=None if worst is None else float(times[worst]),
         path_upper=upper,
         path_proven=proven,
@@ -481,12 +478,6 @@ def judge_stiffness(
         path_growth=growth,
         not_computed=reasons,
     )
-
-
-def _alike(one: PoseLoop, other: PoseLoop) -> bool:
-    """Whether two linear loops of one closed loop are the same."""
-    same_law = one.second_loop_weight == other.second_loop_weight
-    return same_law and np.array_equal(one.joints, other.joints)
 
 
 def _nearest_end(

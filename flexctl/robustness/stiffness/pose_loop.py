@@ -155,7 +155,7 @@ class PoseLoop:
     closed, joints, second_loop_weight
         The closed loop, joint variables (m,) [rad or m], and 1 under the second loop, else 0.
     pulled
-        Gives `loop`, which a loop that is followed does not need.
+        Computes `loop` when it is first used: a loop that is followed has an end without it.
     family
         The loop linearised where the arm rests under the error; None where `loop` is to be used
         even if the equilibrium moves.
@@ -169,7 +169,10 @@ class PoseLoop:
 
     @cached_property
     def loop(self) -> UncertainLoop:
-        """The loop linearised where the arm rests without error, with alpha pulled out."""
+        """The loop linearised where the arm rests without error, with alpha pulled out.
+
+        Raises ComputationError as `pull_out`.
+        """
         return self.pulled()
 
     @cached_property
@@ -231,10 +234,7 @@ class PoseLoop:
         self._require_stable()
         none = np.inf if sign > 0 else -1.0
         if self.family and self.moves:
-            if "interval" in self.__dict__:  # both ends are known
-                end = self.interval.upper if sign > 0 else self.interval.lower
-            else:
-                end = self.family.end(sign, within)
+            end = self.family.end(sign, within)
             return (end.alpha if end else none), False
         return max(self._first_unstable(sign), -1.0), True
 

@@ -39,13 +39,17 @@ def h2_pieces(system: System) -> Sensitive:
 def _gramian(A: Array, B: Array, sampled: bool) -> Array:
     """Solve A X + X A' + B B' = 0, or A X A' - X + B B' = 0, for X (n, n); NaN if it is singular.
 
-    It is so to round-off, of which SciPy only warns, where an eigenvalue is on the axis or circle.
+    It is singular to round-off with an eigenvalue on the axis or circle; SciPy then only warns.
     """
+    _, (scale, _) = scipy.linalg.matrix_balance(A, permute=False, separate=True)
+    A, B = A * scale / scale[:, None], B / scale[:, None]
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         try:
             if sampled:
-                return scipy.linalg.solve_discrete_lyapunov(A, B @ B.T, method="bilinear")
-            return scipy.linalg.solve_continuous_lyapunov(A, -B @ B.T)
+                X = scipy.linalg.solve_discrete_lyapunov(A, B @ B.T, method="bilinear")
+            else:
+                X = scipy.linalg.solve_continuous_lyapunov(A, -B @ B.T)
         except (np.linalg.LinAlgError, RuntimeWarning):
             return np.full_like(A, np.nan)
+    return X * scale[:, None] * scale

@@ -20,6 +20,7 @@ from flexctl.verdict import (
 )
 from flexctl.view.json import attributes
 from flexctl.view.json.margins import ends_json
+from flexctl.view.json.responses import neglected_json
 from flexctl.view.words.verdict import verdict
 
 _REST = "exists joint offset tip_offset holding_torque limit holds falls elsewhere"
@@ -57,6 +58,7 @@ def evaluation_json(e: Evaluation) -> dict[str, Any]:
             "stability": e.stability and _stability(e.stability),
             "margins": e.margins and _margins(e, e.margins),
             "noise": e.noise and asdict(e.noise),
+            "neglected": e.neglected and neglected_json(e.neglected),
             "stiffness": _stiffness(e.stiffness),
             "friction": e.friction and _friction(e.friction),
             "spillover": {

@@ -86,6 +86,8 @@ def known_of_evaluation() -> Known:
             },
         },
         "noise": _all(VALUE, "tip_rms rounded") | {"torque_rms": LIST},
+        "neglected": _all(VALUE, "t peak frequency scaled_peak proven stable why")
+        | dict.fromkeys(("unstable_poles", "spectral_abscissa"), _all(VALUE, "design truth")),
         "stiffness": {
             "lemma": _all(VALUE, "lambda_max_H alpha_star") | {"basis": ANY},
             "exact": _all(

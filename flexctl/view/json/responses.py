@@ -30,12 +30,13 @@ def responses_json(record: LoopResponses) -> dict[str, Any]:
             "complementary": _rounded(record.complementary[:, 0]),
             **_peaks(record.peaks),
             "no_margins": record.no_margins or None,
-            "neglected": [_neglected(one) for one in record.neglected],
+            "neglected": [neglected_json(one) for one in record.neglected],
         }
     )
 
 
-def _neglected(one: NeglectedModes) -> dict[str, Any]:
+def neglected_json(one: NeglectedModes) -> dict[str, Any]:
+    """Write the test of neglected modes at one pose."""
     return {
         **attributes(one, "t peak frequency scaled_peak proven stable"),
         "unstable_poles": {"design": one.unstable_design, "truth": one.unstable_truth},

@@ -45,6 +45,7 @@ _NAMES = {
     "margins.min_sampling_rate": "smallest sampling rate",
     "noise.tip_rms": "rms tip motion by noise",
     "noise.torque_rms": "rms command by noise",
+    "neglected.scaled_peak": "size of neglected modes",
     "stiffness.lemma.alpha_star": "stiffness overestimate tolerated by the lemma",
     "stiffness.exact.alpha_upper": "stiffness overestimate tolerated at the final pose",
     "stiffness.exact.alpha_lower": "lower end of the tolerated stiffness errors at the final pose",
@@ -60,7 +61,12 @@ _NAMES = {
     "friction.held_damping_ratio": "damping ratio while friction holds the joints",
 }
 _NEVER = ("residual.settling_time",)
-_INFINITE = ("noise.torque_rms", "friction.sticking_offset", "friction.amplitude")
+_INFINITE = (
+    "noise.torque_rms",
+    "neglected.scaled_peak",
+    "friction.sticking_offset",
+    "friction.amplitude",
+)
 _PERCENT = ("stability.min_damping_ratio", "friction.held_damping_ratio")
 
 

@@ -97,17 +97,3 @@ def test_a_path_that_dips_through_the_axis_between_stable_errors_is_refused():
     s = np.array([-0.5, 0.0, 1.0])
     before, here, there = ((s - 0.6) ** 2 - 0.05)[:, None]
     assert _dips(before, here, there, 2.0, np.ones(1)) > 1
-
-
-def test_an_end_where_an_equilibrium_is_nearly_singular_is_the_zero_of_its_eigenvalue():
-    # within 1e-5 of there no equilibrium is found, and eigenvalues have errors of 1e-3 1/s
-    family = family_along(np.ones(4), "vertical-2r-encoders")
-    end = family.end(1)
-    assert end.frequency == 0
-    here = family.start
-    for error in np.linspace(0.1, 2.4, 24):
-        here = family.at(float(error), here)
-    beside = np.array([-4, -3, -2, 2, 3, 4]) * 1e-3
-    rates = [family.at(2.4756 + float(x), here).growth for x in beside]
-    zero = 2.4756 + min(np.roots(np.polyfit(beside, rates, 4)), key=abs).real
-    assert end.alpha == pytest.approx(zero, rel=1e-7)
