@@ -213,7 +213,7 @@ def _errors(cuts: tuple[BrokenLoop, BrokenLoop], opened: Sequence[Array], w: Arr
     L, truth = gains[0][finite], gains[1][finite]
     E = np.linalg.solve(L, truth - L).astype(complex)
     T = np.linalg.solve(np.eye(L.shape[1]) + L, L).astype(complex)
-    return finite, T, E
+    return np.asarray(finite), T, E
 
 
 def _products(finite: Array, T: ComplexArray, E: ComplexArray, *, scale: bool) -> Array:
