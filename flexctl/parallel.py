@@ -30,10 +30,10 @@ _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 def on_one_thread(function: Callable[P, T]) -> Callable[P, T]:
-    """Let linear algebra run on one thread within a function, unless the environment says how many.
+    """Limit linear algebra to one thread while a function runs, if the environment sets no number.
 
-    Matrices of some forty rows take twice as long on two threads, which wait for each other, and
-    longer on more. Other threads of the process are bound by it too while the function runs.
+    Operations on matrices of some forty rows take twice as long on two threads, which wait for each
+    other, and longer on more. The limit holds for the whole process, so for its other threads too.
     """
 
     @functools.wraps(function)
@@ -48,7 +48,7 @@ def on_one_thread(function: Callable[P, T]) -> Callable[P, T]:
 
 @functools.cache
 def _linear_algebra() -> ThreadpoolController:
-    """Return the libraries of linear algebra, which are loaded where a function needs them."""
+    """Return the libraries of linear algebra: modules of such functions have imported them all."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

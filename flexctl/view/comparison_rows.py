@@ -140,8 +140,8 @@ def _offset(key: str) -> Reader:
     return read
 
 
-def _size_of_neglected(evaluation: Evaluation) -> float | None:
-    """Read the size of neglected modes, with torques scaled; infinite where it is null."""
+def _peak_of_neglected(evaluation: Evaluation) -> float | None:
+    """Read the small-gain peak of neglected modes, with torques scaled; infinite where null."""
     found = _at("neglected")(evaluation)
     if found is None or found["why"]:
         return None
@@ -263,11 +263,12 @@ _ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
             _Merit(_at("stability.min_damping_ratio"), "%", max),
             "of all eigenvalues",
         ),
-        "size of neglected modes": (
-            _Merit(_size_of_neglected, "", min, beyond="infinite"),
-            "largest product, over all frequencies, of the complementary sensitivity on the "
-            "design's own plant and the relative error of that plant: below 1 the error cannot "
-            "make the loop unstable; above 1, as at a lightly damped mode, nothing follows",
+        "small-gain peak of neglected modes": (
+            _Merit(_peak_of_neglected, beyond="infinite"),
+            "largest product, over all frequencies, of the gains of the complementary sensitivity "
+            "and of the relative error of the loop gain; below 1, with equally many unstable "
+            "poles, no error of this size makes the loop unstable; above 1, common at lightly "
+            "damped modes, this stable loop relies on the phase of the error",
         ),
         "converged from truth order": (
             _Merit(_at("stability.settles_at_order"), missing="not by the finest", of="stability"),

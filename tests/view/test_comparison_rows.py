@@ -44,7 +44,7 @@ QUANTITIES = [
     quantity("spillover.spectral_abscissa", {"1/s"}, min, of=max, word="other truth orders"),
     quantity("spillover.path_spectral_abscissa", {"1/s"}, min, of=max, word="motion, truth orders"),
     quantity("stability.min_damping_ratio", {"%"}, max, word="damping"),
-    quantity("neglected.scaled_peak", {""}, min, word="neglected"),
+    quantity("neglected.scaled_peak", {""}, None, word="neglected"),
     quantity("stability.settles_at_order", {""}, None, word="order"),
     quantity("margins.gain_db", {"dB"}, max, of=min, word="gain"),
     quantity("margins.phase_deg", {"deg"}, max, of=min, word="phase"),

@@ -45,7 +45,7 @@ _NAMES = {
     "margins.min_sampling_rate": "smallest sampling rate",
     "noise.tip_rms": "rms tip motion by noise",
     "noise.torque_rms": "rms command by noise",
-    "neglected.scaled_peak": "size of neglected modes",
+    "neglected.scaled_peak": "small-gain peak of neglected modes",
     "stiffness.lemma.alpha_star": "stiffness overestimate tolerated by the lemma",
     "stiffness.exact.alpha_upper": "stiffness overestimate tolerated at the final pose",
     "stiffness.exact.alpha_lower": "lower end of the tolerated stiffness errors at the final pose",
