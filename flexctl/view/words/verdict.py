@@ -56,6 +56,7 @@ _METRICS = {  # others are called as they are
     "margins": "gain, phase, delay and disk margins",
     "margins.sensors": "margins at the sensors",
     "margins.min_sampling_rate": "the smallest sampling rate",
+    "neglected": "the small-gain test of neglected modes",
     "friction": "what friction does to the loop",
     "stiffness": "the stiffness margin",
     "stiffness.exact": "the exact stiffness margin",
