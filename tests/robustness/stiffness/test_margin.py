@@ -16,6 +16,7 @@ from flexctl.model.record import BasisChoice
 from flexctl.model.settings import with_options
 from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
+from flexctl.robustness.stiffness import model_errors
 from flexctl.robustness.stiffness.independent_errors import close_wrong, run_along_mode
 from flexctl.robustness.stiffness.lemma import stiffness_lemma
 from flexctl.robustness.stiffness.margin import stars_along, stiffness_margin
@@ -481,3 +482,19 @@ def test_rates_of_a_sampled_loop_are_those_of_the_continuous_one_at_short_period
     values = [np.array(sorted((r.value for r in found), key=lambda v: v.imag)) for found in slow]
 
     assert values[1] == pytest.approx(values[0], rel=1e-2)
+
+
+def test_a_discretisation_whose_law_has_no_form_says_why(monkeypatch):
+    factored = model_errors.factor_law
+
+    def refuse(law, groups):
+        if law.parts == 2:  # one mode of each link
+            raise ComputationError("no form")
+        return factored(law, groups)
+
+    monkeypatch.setattr(model_errors, "factor_law", refuse)
+    orders = [BasisChoice(order=1)]
+    margin = stiffness_margin("planar-two-link", "two-link-decoupling", n_path=0, orders=orders)
+    assert margin.exact is not None
+    assert margin.orders[0].interval is None
+    assert margin.orders[0].why == "no form"
