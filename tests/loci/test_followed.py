@@ -8,8 +8,8 @@ from flexctl.model.lookup import list_designs, load_design
 from tests.battery.random_case import random_case
 from tests.loci.agreement import assert_same
 
-# proofs of these take from half an hour to hours
-_ENDLESS = ("rrp-observer", "rrp-observer-spillover", "rrp-lqg", "drives-lqg")
+# proofs of these take from half an hour to hours, that of drives-composite also 20 GB of memory
+_ENDLESS = ("rrp-observer", "rrp-observer-spillover", "rrp-lqg", "drives-lqg", "drives-composite")
 
 
 def _designs():
