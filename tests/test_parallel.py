@@ -154,8 +154,9 @@ def two_threads(monkeypatch):
     """Number of threads of linear algebra, which are two, unless a function changes that."""
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
-    controller = ThreadpoolController()
-    with controller.limit(limits=2, user_api="blas"):
+    # tests beside these may have loaded OpenMP, whose threads are its own
+    controller = ThreadpoolController().select(user_api="blas")
+    with controller.limit(limits=2):
         yield lambda: {one["num_threads"] for one in controller.info()}
 
 
