@@ -105,20 +105,18 @@ def neglected_modes(
 def neglected_at_rest(loop: ClosedLoop, truth: LinearLoop) -> NeglectedModes:
     """Test a loop about its final equilibrium, where `truth` is its linear model."""
     controller = loop.controller
-    own = close_around(controller, replace(controller.plant, interpreted=True))
-    try:
-        design = linearise_loop(
-            own, controller.reference.final, controller.final_second_loop_weight
-        )
-    except ComputationError as error:
-        return NeglectedModes(t=None, why=str(error))
-    return small_gain_test(design, truth, None)
+    final, weight = controller.reference.final, controller.final_second_loop_weight
+    return _at_pose(loop, None, final, weight, truth)
 
 
-def _at_pose(loop: ClosedLoop, t: float | None, joints: Array, weight: float) -> NeglectedModes:
-    own = close_around(loop.controller, loop.controller.plant)
+def _at_pose(
+    loop: ClosedLoop, t: float | None, joints: Array, weight: float, truth: LinearLoop | None = None
+) -> NeglectedModes:
+    """Test a loop at joint variables (m,), where `truth` is its linear model, if that is known."""
+    own = close_around(loop.controller, replace(loop.controller.plant, interpreted=True))
     try:
-        design, truth = (linearise_loop(one, joints, weight) for one in (own, loop))
+        design = linearise_loop(own, joints, weight)
+        truth = truth or linearise_loop(loop, joints, weight)
     except ComputationError as error:  # no equilibrium, links that buckle or sag too far
         return NeglectedModes(t=t, why=str(error))
     return small_gain_test(design, truth, t)

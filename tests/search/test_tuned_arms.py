@@ -269,6 +269,7 @@ def test_limits_that_no_loop_can_keep_are_refused(limit, expected):
         ("stiffness.exact.alpha_lower>=-0.3", "stiffness.exact.alpha_lower <= NUMBER, as less"),
         ("stiffness.exact.path_alpha_lower>-0.3", "path_alpha_lower <= NUMBER, as less"),
         ("margins.min_sampling_rate>=100", "margins.min_sampling_rate <= NUMBER, as less"),
+        ("neglected.scaled_peak>=2", "neglected.scaled_peak <= NUMBER, as less"),
         ("margins.sensitivity_peak>=2", "margins.sensitivity_peak <= NUMBER, as less"),
         ("stiffness.exact.alpha_upper<=0.3", "stiffness.exact.alpha_upper >= NUMBER, as more"),
     ],

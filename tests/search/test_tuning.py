@@ -305,6 +305,16 @@ def test_a_limit_on_the_smallest_sampling_rate_is_refused_where_there_is_none():
         tune(arm, design, subject_to=["margins.min_sampling_rate<=100"], jobs=1)
 
 
+def test_a_limit_on_neglected_modes_is_refused_for_a_law_that_repeats():
+    arm, design = load_model("single-link-hub"), load_design("hub-pid")
+    table = design.table()
+    table["loop"]["sample_time"] = 0.001
+    table["instruments"] = [{"kind": "encoder", "sample_time": 0.002}]
+    design = build_file(Design, table, "slow", None)
+    with pytest.raises(InputError, match=r"neglected.*not all new at each sample"):
+        tune(arm, design, subject_to=["neglected.scaled_peak<=2"], jobs=1)
+
+
 # Requirements
 
 

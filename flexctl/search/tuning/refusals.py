@@ -31,7 +31,7 @@ from flexctl.verdict import (
 
 _BISECTIONS = 12  # of a default bound: within 0.1 % of what is allowed
 _NO_LIMIT_OF = ("stability.stable",)  # the loop is to be stable in any case
-_TOLERANCES = ("margins.", "stiffness.")  # how names of metrics begin that nobody wants worse
+_TOLERANCES = ("margins.", "stiffness.", "neglected.")  # of these metrics nobody wants worse
 _RANGES = {
     "stability.min_damping_ratio": (-1.0, 1.0),
     "margins.phase_deg": (0.0, 180.0),
@@ -180,6 +180,8 @@ def _why_missing(loop: ClosedLoop, key: str) -> str | None:
         return "the design states no noise"
     if key.startswith("friction.") and not (loop.truth.friction and loop.truth.arm.dry_joints):
         return "no joint of the arm has dry friction"
+    if key.startswith("neglected.") and loop.controller.cycle > 1:
+        return "its readings are not all new at each sample"
     if key == RATE:
         try:
             return why_no_sampling_rate(loop, linear_loop(loop, None))
