@@ -2,7 +2,9 @@
 
 All numbers of the arm are moved at random, with elements, whose shapes depend on none of them.
 Verdicts may differ by ten times what a change of the numbers in the last bit does, of which the
-largest of a few random ones is taken: the equations are rounded in another order.
+largest of a few random ones is taken: the equations are rounded in another order. Figures of runs
+may also differ by the tolerance of these: rounding decides in one run of many whether Newton's
+method iterates once more, or whether a step is taken.
 """
 
 import numpy as np
@@ -14,6 +16,7 @@ from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.plant import assemble_plant, nonzero_numbers
 from flexctl.plant.parameters import Numbers, change_numbers, pack_numbers
+from flexctl.simulation.integrators import Tolerance
 from flexctl.verdict import evaluate
 from flexctl.view.to_json import to_json
 from tests.designs import designs_with_a_loop
@@ -22,6 +25,8 @@ from tests.loops import multipliers, pole_distance
 OWN, TRUTH = (BasisChoice(kind="elements", order=order) for order in (1, 2))
 CHANGES = 8
 ROUND_OFF = 1e-13  # of a value itself
+TOLERANCE = Tolerance().relative  # of a figure of a run, if that is not below 1 m, rad, N m or J
+OF_RUNS = (".tracking.", ".residual.", ".effort.")
 FLAT = 1e-7  # of the frequency of a peak: rounding moves it by the root of what it does to the peak
 AT_PEAKS = ("disk_frequency", "sensitivity_frequency", "complementary_frequency")
 FOLLOWS_A_MODE = ("drives-cascade", "vertical-2r-cascade")
@@ -74,6 +79,8 @@ def test_a_verdict_at_random_numbers_is_that_of_the_arm_that_has_them(name):
         moved = max(abs(one.get(key, value) - found[key]) for one in bits)
         round_off = FLAT if key.endswith(AT_PEAKS) else ROUND_OFF
         allowed = 10 * moved + round_off * abs(value)
+        if key.startswith(OF_RUNS):
+            allowed += TOLERANCE * max(abs(value), 1.0)
         if abs(found[key] - value) > allowed:
             off[key] = (value, found[key] - value, allowed)
     assert not off
