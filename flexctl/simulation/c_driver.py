@@ -368,7 +368,7 @@ _TOO_MANY_STEPS, _OUT_OF_RANGE, _TOO_STEEP, _NO_CONVERGENCE = 3, 7, 8, 9
 _NUMERICAL = (2, _TOO_MANY_STEPS, 5, _NO_CONVERGENCE)  # possibly caused by the integrator
 _WHY = {
     1: "there is not enough memory",
-    2: "the motion grows without bound: no step is small enough to follow it",
+    2: "no step is small enough to follow the motion, which may grow without bound",
     4: "the motion grows without bound: the state is no longer finite",
     5: "the mass matrix or the iteration matrix is singular",
     6: "the accelerations at the start of a phase are not finite",

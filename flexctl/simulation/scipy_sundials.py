@@ -299,7 +299,7 @@ def run_multistep(given: InitialValueProblem, name: str, method: Integrator) -> 
         done = solver.integrate(x, np.array([stretch.phase, begin, length, *stretch.torque]), grid)
         if isinstance(done, str):
             exhausted = _TOO_MUCH in done
-            why = "SUNDIALS gives up: the motion grows without bound"
+            why = "SUNDIALS gives up: the motion may grow without bound"
             why = out_of_steps(given.tolerance.max_steps) if exhausted else why
             return RunFailure(time=begin, why=why, numerical=True, exhausted=exhausted)
         states, steps, evaluations = done

@@ -4,7 +4,7 @@ Python raises KeyboardInterrupt between two of its own instructions. In librarie
 back (CasADi's conversions of arguments) an exception may be cleared before it arrives, and in
 machine code that runs for long nothing is raised at all. So a thread watches: what is not over a
 second after the signal is interrupted once more, and what is not over then is ended: at once where
-no signal was heeded before, otherwise by the next one.
+no signal was heeded before and there is nothing to keep, otherwise by the next one.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ import contextlib
 import os
 import select
 import signal
+import sys
 import threading
 from collections.abc import Callable, Collection, Iterator
 
 PATIENCE = 0.8  # s from one attempt to the next
+_WAITING = "flexctl: ends after the run in progress; once more ends it now, with nothing written\n"
 _DEFAULTS = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 signalled = threading.Event()
 """Set once the command that runs has met an interrupt, whatever a library made of it."""
@@ -29,6 +31,9 @@ class _Watch:
     def __init__(self) -> None:
         self.over = threading.Event()
         self.raising = True  # whether the next signal shall raise
+        self.keeping = (
+            False  # whether the next one waits for machine code, as results would be lost
+        )
 
     def handle(self, _signal: int, _frame: object) -> None:
         """Raise once, so that what tidies up is not interrupted in turn."""
@@ -41,7 +46,7 @@ class _Watch:
         """Wait for its own signals, and see to it that the command ends.
 
         Once one was heeded the command ends in its own time: a later one that is lost is raised
-        again, and only another one after that ends it.
+        again, and only another one after that ends it. So does the first where there are results.
         """
         patient = False
         while heard := os.read(reading, 1):
@@ -51,7 +56,10 @@ class _Watch:
                 self.raising = True
                 _thread.interrupt_main(signal.Signals(heard[0]))
                 if not self.over.wait(PATIENCE) and not patient:
-                    end()
+                    if not self.keeping:
+                        end()
+                    self.keeping = False
+                    sys.stderr.write(_WAITING)
             patient = self.over.is_set()
             _drop(reading)  # what came before it was heeded, and what `interrupt_main` wrote
             self.over.clear()
@@ -64,6 +72,12 @@ def _drop(reading: int) -> None:
 
 
 _watches = list[_Watch]()
+
+
+def keep() -> None:
+    """Say that there are results, which the next interrupt shall not lose to a long run."""
+    for watch in _watches:
+        watch.keeping = True
 
 
 def heeded() -> None:

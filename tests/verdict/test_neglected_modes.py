@@ -164,7 +164,7 @@ def test_an_infinite_size_of_what_is_neglected_is_said_without_a_number():
     pose = replace(pose, abscissa_design=-1.0, abscissa_truth=-1.0)
     words = neglected_words(replace(record, neglected=(pose,)))
 
-    assert "has no limit at 126 rad/s, an undamped mode that the design lacks" in words
+    assert "has no limit at 126 rad/s: an undamped pole or zero that only one" in words
     assert "inf " not in words
 
 
@@ -205,6 +205,68 @@ def test_an_undamped_mode_that_the_design_lacks_has_no_finite_size():
     assert not found.proven
     same = small_gain_test(with_mode(120.0, 0.0), with_mode(120.0, 0.0), None)
     assert same.peak < 1e-6
+
+
+def test_an_undamped_pendulum_that_is_slower_than_the_closed_loops_has_no_finite_size():
+    slow, slower = (hand_made(J, 0.0, J * omega**2, -KP, -KD) for omega in (0.30, 0.25))
+    found = small_gain_test(slow, slower, None)
+
+    assert found.peak == np.inf
+    assert found.frequency == pytest.approx(0.25, rel=1e-9)
+    assert not found.proven
+
+
+def test_friction_that_only_the_truth_has_is_an_error_of_size_1_at_low_frequencies():
+    # E = -d/(J s + d): its supremum is at s = 0, where T is 1
+    found = small_gain_test(rigid(), hand_made(J, 0.01, 0.0, -KP, -KD), None)
+
+    assert found.peak == pytest.approx(1.0, abs=1e-3)
+    assert found.peak < 1
+    assert not found.proven
+    assert found.stable
+    record = frequency_response(closed(single_link(), [0.0], [0.6], 2), [1.0, 200.0])
+    words = neglected_words(replace(record, neglected=(found,)))
+    assert "reaches 1 " in words
+    assert "unstable" not in words
+
+
+def between_drives(damping):
+    """Two driven inertias, and between them on springs a third: a zero at 40 rad/s, at 0.5 J."""
+    m, k = np.diag([J, 0.8 * J, 0.5 * J]), 0.25 * J * 40.0**2
+    stiffness = k * np.array([[1.0, 0, -1], [0, 1, -1], [-1, -1, 2]])
+    gains = [np.hstack([-gain * np.eye(2), np.zeros((2, 1))]) for gain in (KP, KD)]
+    return hand_made(m, damping * stiffness, stiffness, *gains)
+
+
+def test_an_undamped_zero_of_several_torques_has_no_finite_size():
+    found = small_gain_test(between_drives(0.0), between_drives(1e-4), None)
+
+    assert found.scaled_peak == np.inf
+    assert found.frequency == pytest.approx(40.0, rel=1e-9)
+    same = small_gain_test(between_drives(0.0), between_drives(0.0), None)
+    assert same.peak < 1e-6
+
+
+def test_a_slight_zero_of_several_torques_is_resolved_to_its_top():
+    # a ratio of damping of 2e-4, so that the grid beside poles alone misses it
+    loops = between_drives(1e-5), between_drives(1e-4)
+    found = small_gain_test(*loops, None)
+    cuts = tuple(map(break_loop, loops))
+    w = 40.0 * (1 + np.linspace(-3e-3, 3e-3, 6001))
+    near = products(cuts, [cut.opened([0, 1]) for cut in cuts], w)
+
+    assert found.peak == pytest.approx(near.max(), rel=1e-5)
+    assert found.frequency == pytest.approx(40.0, rel=1e-3)
+
+
+def test_zeros_of_sampled_inertias_at_the_nyquist_frequency_are_none():
+    gains = [-gain * np.eye(2) for gain in (KP, KD)]
+    m, d = np.diag([J, J]), np.diag([0.01, 0.02])
+    loops = [hand_made(m, x, 0 * m, *gains, sample_time=1e-3) for x in (0 * d, d)]
+    found = small_gain_test(*loops, None)
+
+    assert found.peak == pytest.approx(1.0, abs=1e-3)
+    assert found.frequency < 0.1
 
 
 def test_an_undamped_mode_that_the_torque_does_not_move_is_no_error():

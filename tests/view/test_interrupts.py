@@ -150,6 +150,27 @@ def test_after_one_that_is_heeded_a_third_interrupt_ends_at_once_but_no_second(p
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("presses", "status"), [(1, 7), (2, 130)])
+def test_the_first_interrupt_waits_for_machine_code_where_there_is_something_to_keep(
+    presses, status
+):
+    code = """
+    import numpy as np
+    interrupts.keep()
+    try:
+        np.linalg.eigvals(np.random.default_rng(1).random((2200, 2200)))  # some seconds
+        time.sleep(1.0)
+    except KeyboardInterrupt:
+        os._exit(7)
+    os._exit(8)
+"""
+    found, err, _ = interrupted(code, presses=presses, pause=1.0)
+
+    assert found == status
+    assert "ends after the run in progress" in err
+
+
+@pytest.mark.slow
 def test_an_impatient_user_gets_no_traceback():
     status, err, _ = interrupted(FAULTS["raised"], presses=5)
 

@@ -27,7 +27,7 @@ from flexctl.search import (
 from flexctl.verdict import TOLERANCE, UNITS
 from flexctl.view import signals
 from flexctl.view.commands.sweep_points import metric_number, points_table
-from flexctl.view.interrupts import heeded
+from flexctl.view.interrupts import heeded, keep
 from flexctl.view.json.sweep import default_pareto, sweep_json
 from flexctl.view.options import SampledOptions, SweepOptions
 from flexctl.view.output import Result, check_targets, check_unused, notes, plain_table, progress
@@ -147,9 +147,11 @@ def check_seed(options: SampledOptions, variations: Iterable[Variation]) -> None
 
 
 def teller(say: Callable[[str], None]) -> Callable[[int, int, float | None], None]:
-    """Make what tells the progress of a sweep."""
+    """Make what tells the progress of a sweep, and that there are points to keep."""
 
     def tell(done: int, of: int, left: float | None) -> None:
+        if done:
+            keep()
         pace = f", {(of - done) / left:.3g} a second, {_duration(left)} left" if left else ""
         say(f"{done} of {of} points{pace}")
 

@@ -15,7 +15,7 @@ from flexctl.search import Constraint, Step, Tuning, read_objective, tune
 from flexctl.verdict import MORE_IS_BETTER, TOLERANCE
 from flexctl.view.commands.comparison import verdict_table
 from flexctl.view.commands.trading import trade
-from flexctl.view.interrupts import heeded
+from flexctl.view.interrupts import heeded, keep
 from flexctl.view.json.evaluation import evaluation_json
 from flexctl.view.json.known_keys import known_of_tuning
 from flexctl.view.json.tuning import tuning_json
@@ -103,10 +103,11 @@ def limits_of(options: TuneOptions) -> list[str] | None:
 
 
 def _teller(say: Callable[[str], None], options: TuneOptions, design: Any) -> Any:
-    """Make what tells the progress of a search."""
+    """Make what tells the progress of a search, and that there is a design to keep."""
     own = options.minimise or (design.tune and design.tune.minimise) or ()
 
     def tell(step: Step) -> None:
+        keep()
         value = figure(step.objective)
         if own:
             value = objective_value(read_objective(own), step.objective)

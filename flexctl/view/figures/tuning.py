@@ -106,7 +106,7 @@ def _excess(axes: Axes, tuning: Tuning) -> None:
     """Draw how far the limits are exceeded in the best search, a curve for each that comes near."""
     searches = _searches(tuning)
     if not searches:
-        say_instead(axes, "No search found a stable loop to go on from.", BAD)
+        say_instead(axes, "No search found a design with a finite objective.", BAD)
         return
     best = searches[0]
     if not tuning.constraints:

@@ -458,7 +458,10 @@ def time_scale_words(margin: TimeScaleMargin) -> str:
     worst, name = margin.worst, f"{margin.design} on {margin.model}"
     where = f"on {worst.order} {margin.truth.kind}, at the pose of t = {worst.t:.3g} s"
     if worst.why:
-        return f"{name}: the loop is stable at no stiffness {where}: {worst.why}."
+        never = "the loop is stable at no stiffness"
+        if margin.stable is True:
+            never = "stable as it is, but there is no stiffness above which the loop stays so,"
+        return f"{name}: {never} {where}: {worst.why}."
     down = f"stable down to {worst.s_star:.3g} times the arm's stiffness"
     if worst.refused:
         return f"{name}: {down}; softer arms were not judged: {worst.refused}."

@@ -63,9 +63,9 @@ def _proven(record: LoopResponses, judged: Sequence[NeglectedModes]) -> str:
     smaller = _scaled(worst.peak, [worst])
     why = f"sigma_max(T) |error| reaches {worst.peak:.3g} {where}{at}{smaller}; 1 is the limit"
     if worst.peak == np.inf:
-        lacks = "an undamped mode that the design lacks"
-        why = f"sigma_max(T) |error| has no limit {where}{at}, {lacks}"
-    if worst.scaled_peak < 1:
+        lacks = "an undamped pole or zero that only one of the models has there"
+        why = f"sigma_max(T) |error| has no limit {where}{at}: {lacks}"
+    if worst.small_enough:
         why = "the loop gains have different numbers of unstable poles, or its own loop is unstable"
     lost = sum(not one.stable for one in judged)
     exact = "not stable" if lost else "stable"

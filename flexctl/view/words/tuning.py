@@ -18,6 +18,7 @@ from flexctl.view.words.verdict import off_reference, reason_words, rings_words
 _NEAR = 0.01  # of a limit: a value so close to it is held there by it
 _SETTLING = "residual.settling_time"
 _NOTHING = 1e-9  # a violation or a loss that is none
+_LONGER = "Take a longer run (loop.duration) or another metric, such as residual.tip_error_max"
 _ABSCISSA = "stability.spectral_abscissa"
 _SENSITIVE = 0.5  # of the gain, that is lost where a number is slightly off
 _CLEARLY = 0.1  # of the value before: a smaller loss is not worth a word
@@ -69,6 +70,12 @@ def tuning_words(tuning: Tuning) -> str:
 def tuning_sentences(tuning: Tuning) -> Iterator[str]:
     """Write a sentence for the objective, the limits, the bounds, the search, and other arms."""
     yield _gained(tuning)
+    if (
+        tuning.improved
+        and tuning.objective_after == np.inf
+        and tuning.objective.texts == (_SETTLING,)
+    ):
+        yield f"{_LONGER}."
     yield from _sensitive(tuning)
     yield from _limits(tuning)
     yield from _unstable_along(tuning)
@@ -203,7 +210,7 @@ def _gained(tuning: Tuning) -> str:
         )
     if not tuning.improved:
         never = objective.metric == _SETTLING and not np.isfinite(tuning.objective_after)
-        other = " Minimise another metric, such as residual.tip_error_max." if never else ""
+        other = f" {_LONGER}." if never else ""
         return (
             f"Nothing clearly better than {tuning.design.name} was found within bounds and limits: "
             f"{name} {now}{where}.{other}"
@@ -214,9 +221,12 @@ def _gained(tuning: Tuning) -> str:
     else:
         was = "before: never" if was == "never" else f"was {was}"
     if objective.texts == (_SETTLING,):
-        settles = f"settles in {now}" if np.isfinite(tuning.objective_after) else "never settles"
+        settles = f"settles in {now}"
         if not tuning.objective_after:
             settles = "has settled when the motion ends"
+        elif tuning.objective_after == np.inf:
+            settles = "does not settle within its run"
+            was = "nor before" if was == "before: never" else was
         first = f"{tuning.tuned.name} {settles} ({was}){where}"
     else:
         first = f"{tuning.tuned.name}: {name} {now} ({was}){where}"
@@ -375,7 +385,7 @@ def _against(tuning: Tuning) -> Iterator[str]:
         name = _short(one.requirement, units)
         if one.violation <= _NOTHING and one.objective == np.inf:
             never = tuning.objective.metric == _SETTLING
-            no = "but the tip never settles" if never else "with no value of the objective"
+            no = "but does not settle within its run" if never else "with no value of the objective"
             bought = f"a short search, not verified, keeps all others, {no}"
         elif one.violation <= _NOTHING:
             value = objective_value(tuning.objective, one.objective, units)

@@ -208,7 +208,11 @@ def test_where_nothing_better_was_found_the_start_is_warned_of(tuned):
         objective_after=np.inf,
     )
     said = flexctl.explain(same)
-    assert "settling time never. Minimise another metric, such as residual.tip_error_max." in said
+    longer = "Take a longer run (loop.duration) or another metric, such as residual.tip_error_max."
+    assert f"settling time never. {longer}" in said
+    better = flexctl.explain(replace(same, tuned=tuned.tuned, objective_before=np.inf))
+    assert f"{tuned.tuned.name} does not settle within its run (nor before)." in better
+    assert longer in better
     assert "its margins are thin (disk 0.1)" in said
     assert "its tip comes to rest 10 mm from its reference" in said
 
@@ -382,7 +386,7 @@ def test_a_share_of_unseen_arms_has_the_objective_or_better(tuned, goal, value, 
     ("goal", "value", "words"),
     [
         ("stiffness.exact.alpha_upper", -np.inf, "with stiffness overestimate"),
-        ("residual.settling_time", np.inf, "but the tip never settles"),
+        ("residual.settling_time", np.inf, "but does not settle within its run"),
         ("effort.energy", np.inf, "with no value of the objective"),
         ("effort.energy", 2.0, "with energy 2 J"),
     ],
