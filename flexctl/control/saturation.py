@@ -8,6 +8,9 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.model import Arm
 
+_BAND = 1e-8  # of a limit: torques so far beyond it stop an integral altogether
+_TINY = 1e-300  # that divides 0 by something where a limit is 0
+
 
 def torque_limits(arm: Arm) -> Array:
     """Largest torques of an arm's actuators (m,) [N m or N]; infinite where none is given.
@@ -45,7 +48,10 @@ def integral_rates(
 ) -> ca.SX:
     """Rates (n_i, 1) of integrals while a law's torques tau (m, 1) are `limited` (m, 1).
 
-    Clamping, where `tracking` is empty: an integral stops whose torque is at its limit.
+    Clamping, where `tracking` is empty: an integral stops whose torque is at its limit, over a
+    narrow band beyond that. For where the torque would leave the limit without the integral and
+    return to it with it, it rides along the limit (a sliding mode), with the integral slowed down
+    as that asks for; a switch would go on and off there without end.
     Back-calculation with a tracking time T_t [s]: the integrals move by L^-1 (limited - tau)/T_t
     too, so that a torque in excess decays with T_t; L = dtau/dz is that of the law at rest at the
     present pose, with its own states settled. Source: [AstromHagglund06].
@@ -60,7 +66,8 @@ def integral_rates(
     n_i, end = n_own[0], sum(n_own)
     summed = z_rate[:n_i, 0]
     if not tracking.numel():
-        return summed * (limited == tau)
+        excess = ca.fabs(tau - limited) / (_BAND * ca.fabs(limited) + _TINY)
+        return summed * ca.fmax(0, 1 - excess)
     L = ca.jacobian(tau, z)
     by_integral = L[:, :n_i]
     if n_own[1]:

@@ -471,12 +471,6 @@ def _at_events(times: Array, events: Sequence[Event]) -> Array:
 
 def _way_out(loop: ClosedLoop, run: RunFailure) -> str:
     """Suggest what to try after a run that could not be finished."""
-    if _may_chatter(loop) and run.numerical:
-        return (
-            "where a clamped integral stops and goes on without end at a torque limit, no step "
-            'follows it: take loop.anti_windup = "back-calculation" or a loop.sample_time; '
-            "otherwise see the eigenvalues of the loop (flexctl compare)"
-        )
     if run.exhausted:
         return (
             "that says nothing of the loop: ask for a larger tolerance, a shorter run or another "
@@ -487,16 +481,6 @@ def _way_out(loop: ClosedLoop, run: RunFailure) -> str:
     if loop.controller.design.open_loop:
         return "its torques are open loop: make the motion slower or the links stiffer"
     return "see its eigenvalues (flexctl compare); change the gains, the motion or the arm"
-
-
-def _may_chatter(loop: ClosedLoop) -> bool:
-    """Whether an integral may slide along the limit of its torque, at which it is switched off.
-
-    Without the integral the torque would leave the limit, with it it would return.
-    """
-    law = loop.controller
-    clamped = law.design.loop.anti_windup == "clamping" and not law.sample_time
-    return bool(clamped and law.n_integral and np.isfinite(loop.torque_limit).any())
 
 
 def _require_balance(given: InitialValueProblem, trajectory: Trajectory, name: str) -> None:
