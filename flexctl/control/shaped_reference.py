@@ -68,8 +68,10 @@ def _frequencies(
         kind, number = named
         if number > len(known := modes[kind]()):
             where = "of its loop that ring" if kind == "loop" else "with the drives held"
-            one = f"one of the {len(known)} modes" if known else "a number, as there is no mode"
-            expected = f"{one} {where}"
+            none = "with the drives held there is no mode"
+            if kind == "loop":
+                none = "its loop has no mode that rings, or is unstable"
+            expected = f"one of the {len(known)} modes {where}" if known else f"a number, as {none}"
             raise refuse(design.label, "reference.shaper.frequency", expected=expected, got=entry)
         found.append(known[number - 1])
     return [w for w, _ in found], [ratio for _, ratio in found]

@@ -362,7 +362,9 @@ def _why_not(loop: ClosedLoop, run: Run | RunFailure, most: int) -> str:
         return "damps a mode that grows"
     if isinstance(run, RunFailure):
         return (
-            f"needs more than {most} steps" if run.exhausted else f"stops at t = {run.time:.3g} s"
+            f"needs more than {most} steps, taken or rejected"
+            if run.exhausted
+            else f"stops at t = {run.time:.3g} s"
         )
     off = energy_account(loop, run).imbalance
     return f"is off by {off:.1g} of the energy" if off > BALANCE else ""

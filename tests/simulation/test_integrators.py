@@ -508,7 +508,7 @@ def test_auto_falls_back_where_the_integrator_it_chose_runs_out_of_steps(
     run = simulate(easy_loop, tolerance=few)
 
     assert run.t[-1] == easy_loop.duration
-    assert "and explicit needs more than 100 steps)" in run.integrator
+    assert "and explicit needs more than 100 steps, taken or rejected)" in run.integrator
 
 
 @needs_compiler

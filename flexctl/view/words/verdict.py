@@ -134,8 +134,12 @@ def _unranked(e: Evaluation, ranked: Sequence[Evaluation]) -> list[str]:
 
 
 def _stable_by_design(e: Evaluation) -> list[str]:
-    """Say that an unstable loop is stable on its own model, and what differs from that."""
-    if e.stability is None or not e.stability.stable_by_design:
+    """Say whether an unstable loop is stable on its own model, and what differs from that."""
+    if e.stability is None:
+        return []
+    if e.stability.design_abscissa > 0:
+        return [f"It is unstable on its own model, of {per_link(e.basis)}, too."]
+    if not e.stability.stable_by_design:
         return []
     why = "the true arm differs from that model"
     if e.stability.spills_over:

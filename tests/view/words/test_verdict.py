@@ -165,6 +165,14 @@ def test_an_unstable_design_says_what_differs_from_its_own_stable_model(changes,
     assert f"On its own model, of 2 modes per link and plane, it is stable: {said}." in words
 
 
+def test_an_unstable_design_says_that_it_is_so_on_its_own_model_too():
+    own = replace(evaluation("beta").stability, stable=False, design_abscissa=166.0)
+
+    words = evaluation_words(evaluation("beta", stability=own))
+
+    assert "It is unstable on its own model, of 2 modes per link and plane, too." in words
+
+
 def test_an_unstable_design_says_how_fast_it_grows():
     alpha = evaluation("alpha")
     beta = changed(evaluation("beta", 1.37), poles=np.array([-3.0, 0.713]), stable=False)
