@@ -68,7 +68,7 @@ def _frequencies(
         kind, number = named
         if number > len(known := modes[kind]()):
             where = "of its loop that ring" if kind == "loop" else "with the drives held"
-            none = "with the drives held there is no mode"
+            none = "there is no mode with the drives held"
             if kind == "loop":
                 none = "its loop has no mode that rings, or is unstable"
             expected = f"one of the {len(known)} modes {where}" if known else f"a number, as {none}"
