@@ -264,9 +264,22 @@ def _errors(cuts: tuple[BrokenLoop, BrokenLoop], opened: Sequence[Array], w: Arr
     ]
     finite = np.isfinite(gains[0]).all(axis=(1, 2)) & np.isfinite(gains[1]).all(axis=(1, 2))
     L, truth = gains[0][finite], gains[1][finite]
-    E = np.linalg.solve(L, truth - L).astype(complex)
+    E = _relative(L, truth - L)
     T = np.linalg.solve(np.eye(L.shape[1]) + L, L).astype(complex)
     return np.asarray(finite), T, E
+
+
+def _relative(L: ComplexArray, error: ComplexArray) -> ComplexArray:
+    """L^-1 error (K, m, m); 0 at a zero of L that a frequency meets exactly: see `_undamped`."""
+    try:
+        return np.linalg.solve(L, error).astype(complex)
+    except np.linalg.LinAlgError:
+        regular = np.linalg.cond(L) < 1 / np.finfo(float).eps
+        if not regular.any():
+            raise
+        E = np.zeros_like(L)
+        E[regular] = np.linalg.solve(L[regular], error[regular])
+        return E
 
 
 def _products(finite: Array, T: ComplexArray, E: ComplexArray, *, scale: bool) -> Array:
