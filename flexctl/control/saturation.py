@@ -48,10 +48,10 @@ def integral_rates(
 ) -> ca.SX:
     """Rates (n_i, 1) of integrals while a law's torques tau (m, 1) are `limited` (m, 1).
 
-    Clamping, where `tracking` is empty: an integral stops whose torque is at its limit, over a
-    narrow band beyond that. For where the torque would leave the limit without the integral and
-    return to it with it, it rides along the limit (a sliding mode), with the integral slowed down
-    as that asks for; a switch would go on and off there without end.
+    Clamping, where `tracking` is empty: an integral stops whose torque is at its limit. It slows
+    down over a narrow band beyond that: where the torque would leave the limit without the integral
+    and return to it with it, a switch would go on and off without end, but the band lets the torque
+    ride along the limit (a sliding mode).
     Back-calculation with a tracking time T_t [s]: the integrals move by L^-1 (limited - tau)/T_t
     too, so that a torque in excess decays with T_t; L = dtau/dz is that of the law at rest at the
     present pose, with its own states settled. Source: [AstromHagglund06].

@@ -167,20 +167,17 @@ def _zeros(cut: BrokenLoop, opened: Array) -> ComplexArray:
     """Zeros of a loop gain [rad/s], for a sampled loop log(z)/T."""
     _, (scale, _) = scipy.linalg.matrix_balance(opened, permute=False, separate=True)
     A, B, C = opened * scale / scale[:, None], cut.B / scale[:, None], cut.C * scale
-    B, C = B / _size(B, axis=0), C / _size(C, axis=1)
-    whole = np.block([[A, B * _size(A)], [C * _size(A), np.zeros((cut.m, cut.m))]])
+    # an input or output that is 0 stays so, and the errors of that loop have no size
+    by_input, by_output, size = np.abs(B).max(axis=0), np.abs(C).max(axis=1), np.abs(A).max()
+    B = size * B / (by_input + (by_input == 0))
+    C = size * C / (by_output + (by_output == 0))[:, None]
+    whole = np.block([[A, B], [C, np.zeros((cut.m, cut.m))]])
     mass = np.diag(np.append(np.ones(len(A)), np.zeros(cut.m)))
     at = np.asarray(scipy.linalg.eigvals(whole, mass), dtype=complex)
     at = at[np.isfinite(at)]
     if cut.sample_time is not None:
         at = np.log(at[np.abs(at) > np.finfo(float).eps]) / cut.sample_time
     return at.astype(complex)
-
-
-def _size(matrix: Array, axis: int | None = None) -> Array:
-    """Largest entries along an axis, or of all, 1 for zero ones."""
-    largest = np.abs(matrix).max(axis=axis, keepdims=axis is not None, initial=0.0)
-    return np.where(largest > 0, largest, 1.0)
 
 
 def _frequencies(closed: ComplexArray, others: ComplexArray, fastest: float) -> Array:

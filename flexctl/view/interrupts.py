@@ -14,7 +14,6 @@ import contextlib
 import os
 import select
 import signal
-import sys
 import threading
 from collections.abc import Callable, Collection, Iterator
 
@@ -31,9 +30,8 @@ class _Watch:
     def __init__(self) -> None:
         self.over = threading.Event()
         self.raising = True  # whether the next signal shall raise
-        self.keeping = (
-            False  # whether the next one waits for machine code, as results would be lost
-        )
+        self.keeping = False  # whether there are results, which an end at once would lose
+        self.waited = False  # whether a signal has been waiting for machine code because of them
 
     def handle(self, _signal: int, _frame: object) -> None:
         """Raise once, so that what tidies up is not interrupted in turn."""
@@ -56,10 +54,11 @@ class _Watch:
                 self.raising = True
                 _thread.interrupt_main(signal.Signals(heard[0]))
                 if not self.over.wait(PATIENCE) and not patient:
-                    if not self.keeping:
+                    if self.waited or not self.keeping:
                         end()
-                    self.keeping = False
-                    sys.stderr.write(_WAITING)
+                    else:
+                        self.waited = True
+                        _say(_WAITING)
             patient = self.over.is_set()
             _drop(reading)  # what came before it was heeded, and what `interrupt_main` wrote
             self.over.clear()
@@ -71,11 +70,17 @@ def _drop(reading: int) -> None:
         pass
 
 
+def _say(line: str) -> None:
+    """Write to standard error, which may take nothing."""
+    with contextlib.suppress(OSError):
+        os.write(2, line.encode())
+
+
 _watches = list[_Watch]()
 
 
 def keep() -> None:
-    """Say that there are results, which the next interrupt shall not lose to a long run."""
+    """Say that there are results, which an interrupt shall not lose to a long run."""
     for watch in _watches:
         watch.keeping = True
 

@@ -171,6 +171,22 @@ def test_the_first_interrupt_waits_for_machine_code_where_there_is_something_to_
 
 
 @pytest.mark.slow
+def test_no_more_than_one_interrupt_waits_however_often_results_are_kept():
+    code = """
+    for _ in range(250):
+        try:
+            interrupts.keep()
+            time.sleep(0.1)
+        except KeyboardInterrupt:
+            pass
+"""
+    status, err, seconds = interrupted(code, presses=2, pause=1.0)
+
+    assert (status, err.count("ends after the run")) == (130, 1)
+    assert seconds < 10
+
+
+@pytest.mark.slow
 def test_an_impatient_user_gets_no_traceback():
     status, err, _ = interrupted(FAULTS["raised"], presses=5)
 
