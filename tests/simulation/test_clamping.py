@@ -6,9 +6,12 @@ import pytest
 from flexctl.control import design_controller
 from flexctl.loop.closed_loop import close_loop
 from flexctl.model.record import BasisChoice
+from flexctl.plant import find_compiler
 from flexctl.simulation.simulation import simulate
 from tests.arms import make_arm
 from tests.designs import make_design
+
+pytestmark = pytest.mark.skipif(find_compiler() is None, reason="takes minutes without a compiler")
 
 
 def riding(sample_time):
